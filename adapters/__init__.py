@@ -1,0 +1,1 @@
+"""Everything that knows another library or server: models and tokenizers in, foreign results in."""

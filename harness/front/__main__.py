@@ -1,0 +1,5 @@
+"""`python -m longreach`."""
+
+from longreach.harness.cli import main
+
+main()

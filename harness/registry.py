@@ -1,0 +1,149 @@
+"""Entry points -> tasks, models and tokenizers by name, with "did you mean".
+
+`LONGREACH_PLUGINS=""` (set and empty) leaves third-party distributions out; only what is named gets loaded.
+"""
+
+import dataclasses
+import difflib
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any
+
+from longreach.harness.errors import ConfigError, LongreachError, UnknownName
+from longreach.harness.model import Model
+from longreach.harness.task import Task
+from longreach.harness.tokenizer import BytesTokenizer, Tokenizer, WordsTokenizer
+
+OWN = "longreach"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` did you mean 'x'?` with the nearest known name, or the list of all when nothing is near."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(known)}"
+
+
+def _points(group: str) -> list[EntryPoint]:
+    own_only = os.environ.get("LONGREACH_PLUGINS") == ""
+    found = [point for point in entry_points(group=group) if not own_only or _distribution(point) == OWN]
+    return sorted(found, key=lambda point: (_distribution(point) != OWN, point.name))
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else ""
+
+
+def _modules(target: ModuleType) -> Iterable[ModuleType]:
+    if hasattr(target, "TASKS") or not hasattr(target, "__path__"):
+        yield target
+        return
+    for item in sorted(pkgutil.walk_packages(target.__path__, target.__name__ + "."), key=lambda item: item.name):
+        yield importlib.import_module(item.name)
+
+
+@cache
+def _tasks() -> dict[str, tuple[Task, str]]:
+    found: dict[str, tuple[Task, str]] = {}
+    for point in _points("longreach.tasks"):
+        origin = f"{_distribution(point)} {point.dist.version if point.dist else ''}".strip()
+        try:
+            modules = list(_modules(point.load()))
+        except LongreachError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"the tasks of '{origin}' cannot be loaded ({type(error).__name__}: {error}); "
+                f"uninstall it, or set LONGREACH_PLUGINS= to leave third parties out"
+            ) from error
+        for module in modules:
+            for task in getattr(module, "TASKS", ()):
+                name = task.info.name
+                if name in found:
+                    raise ConfigError(f"two tasks are named {name!r}: from {found[name][1]} and from {origin}")
+                found[name] = (task, origin)
+    return dict(sorted(found.items()))
+
+
+def tasks() -> Mapping[str, Task]:
+    """Every registered task with its default parameters, by name."""
+    return {name: task for name, (task, _) in _tasks().items()}
+
+
+def task_origin(name: str) -> str:
+    """Distribution and version that the task came from."""
+    return _tasks()[name][1]
+
+
+def get_task(name: str, /, **params: Any) -> Task:
+    """The task `name` with some parameters replaced.
+
+    Raises:
+        UnknownName: no such task, or no such parameter.
+        ConfigError: a value that the task refuses.
+    """
+    if name not in _tasks():
+        raise UnknownName(f"there is no task {name!r}; {did_you_mean(name, _tasks())}")
+    task = _tasks()[name][0]
+    if not params:
+        return task
+    if not dataclasses.is_dataclass(task):
+        raise UnknownName(f"task {name!r} takes no parameters")
+    known = [item.name for item in dataclasses.fields(task)]
+    for param in params:
+        if param not in known:
+            raise UnknownName(f"task {name!r} has no parameter {param!r}; {did_you_mean(param, known)}")
+    try:
+        return dataclasses.replace(task, **params)  # type: ignore[no-any-return,type-var]
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"task {name!r}: {error}") from error
+
+
+def _load(group: str, kind: str, spec: str) -> tuple[Callable[..., Any], str]:
+    scheme, _, rest = spec.partition(":")
+    found = {point.name: point for point in reversed(_points(group))}
+    if scheme not in found:
+        raise UnknownName(f"there is no {kind} {spec!r}; schemes: {did_you_mean(scheme, found)}")
+    opener: Callable[..., Any] = found[scheme].load()
+    return opener, rest
+
+
+def model_schemes() -> Mapping[str, str]:
+    """Scheme -> one line about it (first line of the opener's module docstring), without importing the module's libraries."""
+    found = {}
+    for point in _points("longreach.models"):
+        module = importlib.import_module(point.module)
+        found[point.name] = (module.__doc__ or "").strip().splitlines()[0] if module.__doc__ else ""
+    return found
+
+
+def open_model(spec: str, **options: Any) -> Model:
+    """The model that `spec` (`scheme:name`) names; options as its opener takes them.
+
+    Raises:
+        UnknownName: no such scheme or option. MissingExtra, ModelUnusable: from the opener.
+    """
+    opener, rest = _load("longreach.models", "model", spec)
+    try:
+        model: Model = opener(rest, **options)
+    except TypeError as error:
+        if "argument" not in str(error):
+            raise
+        raise UnknownName(f"model {spec!r}: {error}; see `longreach models`") from error
+    return model
+
+
+def open_tokenizer(spec: str, **options: Any) -> Tokenizer:
+    """The tokenizer that `spec` names: `bytes`, `words`, or `scheme:name` through the entry points."""
+    if spec == "bytes":
+        return BytesTokenizer()
+    if spec == "words":
+        return WordsTokenizer()
+    opener, rest = _load("longreach.tokenizers", "tokenizer", spec)
+    tokenizer: Tokenizer = opener(rest, **options)
+    return tokenizer

@@ -1,0 +1,120 @@
+"""What is asked: Grid, Point, Message, Sample. Pure data; a sample is a function of its point and a tokenizer.
+
+A point's generators are seeded from SHA-256 of its fields, never from `hash()`, so that the same point gives the same
+bytes on every machine. `paired_rng` leaves the length out: item i asks the same question at every length.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant"]
+
+
+def digest(value: object) -> str:
+    """SHA-256 (hex) of `value` as canonical JSON: sorted keys, no blanks, UTF-8."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One cell of a grid and the index of a sample in it."""
+
+    task: str
+    """Task id with version and parameters, as `task_id` gives it."""
+    length: int
+    """Tokens of the rendered prompt plus the tokens reserved for the answer."""
+    depth: float | None
+    """Requested depth of the (first) needle, 0.0 first to 1.0 last; None for tasks without depth."""
+    index: int
+    """Number of the sample within its cell, from 0."""
+    seed: int
+    """The user's seed."""
+
+    @property
+    def key(self) -> str:
+        """32 hex digits that name this point on every machine."""
+        return digest([self.task, self.length, self.depth, self.index, self.seed])[:32]
+
+    def rng(self) -> random.Random:
+        """A fresh generator that depends on every field."""
+        return random.Random(int(self.key, 16))
+
+    def paired_rng(self) -> random.Random:
+        """A fresh generator that depends on every field but the length."""
+        return random.Random(int(digest(["paired", self.task, self.depth, self.index, self.seed])[:32], 16))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """What the user chose: lengths x depths x samples."""
+
+    lengths: tuple[int, ...]
+    """Tokens, ascending."""
+    depths: tuple[float, ...]
+    """Fractions, 0.0 to 1.0."""
+    n: int
+    """Samples per (task, length, depth)."""
+    seed: int = 42
+
+    def points(self, task: str, *, by_depth: bool = True) -> Iterator[Point]:
+        """All points of one task, shortest length first.
+
+        Index by index, so that each prefix of a cell's points is a smaller run. A task without depth (`by_depth`
+        false) gets n x (number of depths) points per length, with depth None.
+        """
+        for length in self.lengths:
+            if by_depth:
+                for index in range(self.n):
+                    for depth in self.depths:
+                        yield Point(task=task, length=length, depth=depth, index=index, seed=self.seed)
+            else:
+                for index in range(self.n * len(self.depths)):
+                    yield Point(task=task, length=length, depth=None, index=index, seed=self.seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn of a conversation; text only."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One prompt with its target. `n_tokens + reserve <= point.length`, short of it by at most 8 tokens."""
+
+    point: Point
+    messages: tuple[Message, ...]
+    """What is sent, without the user's system prompt."""
+    target: tuple[str, ...]
+    """Accepted answers, or items to be listed: the task's scorer knows which."""
+    choices: tuple[str, ...] = ()
+    """Plausible wrong answers (distractors, outdated values, other labels)."""
+    answer_prefix: str = ""
+    """Start of the assistant's turn, for models that continue it."""
+    placed: tuple[float, ...] = ()
+    """Depths really reached, needle by needle; empty for tasks without depth."""
+    n_tokens: int
+    """Tokens of the whole rendered prompt, counted once on the final text."""
+    tokenizer: str
+    """Name of the tokenizer that counted."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """JSON. Known keys: needles, question, context ([start, end) of the haystack in the last message), recycled,
+    predicted (count before the proof), notes."""
+
+    @property
+    def haystack_text(self) -> str:
+        """The haystack with its needles, cut out of the last message."""
+        start, end = self.extra["context"]
+        return self.messages[-1].content[start:end]
+
+    @property
+    def prompt_sha256(self) -> str:
+        """SHA-256 of the messages and the answer prefix: what `verify` compares."""
+        return digest([[[m.role, m.content] for m in self.messages], self.answer_prefix])

@@ -1,0 +1,117 @@
+"""TaskInfo, Score and the Task protocol; `task_id` names a task with its version and parameters."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from longreach.harness.model import Response
+from longreach.harness.sample import Grid, Message, Point, Sample
+from longreach.harness.tokenizer import Tokenizer
+
+Capability = Literal["retrieval", "reasoning", "documents"]
+THRESHOLDS: Mapping[str, float] = {"retrieval": 0.90, "reasoning": 0.70}
+"""Mean score that a length must reach, by capability; `documents` has no headline."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskInfo:
+    """All that a card's reader must know about a task; checked when it is made."""
+
+    name: str
+    version: int
+    """Raised whenever the same point would give other bytes or another score."""
+    capability: Capability
+    """Which headline it feeds."""
+    family: str
+    """needle, tracing, aggregation, qa, coreference, documents: one curve each."""
+    reserve: int
+    """Tokens kept free for the answer."""
+    chance: float
+    """Expected score of a guess, 0 to 1."""
+    has_depth: bool = True
+    """False: `depth` and `position_ratio` stay blank."""
+    summary: str
+    """One line for `longreach tasks`."""
+    source: str
+    """Paper and section, or URL; "own" for tasks of this project."""
+    license: str = "Apache-2.0"
+    data_revision: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name or self.version < 1 or self.reserve < 1 or not 0.0 <= self.chance < 1.0:
+            raise ValueError(f"TaskInfo of {self.name!r}: needs a name, version >= 1, reserve >= 1, 0 <= chance < 1")
+        if self.capability not in ("retrieval", "reasoning", "documents"):
+            raise ValueError(f"TaskInfo of {self.name!r}: unknown capability {self.capability!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The value of one answer."""
+
+    value: float
+    """Strict score, 0 to 1."""
+    published: float | None = None
+    """Value by the published rule of the benchmark, where the task has one."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """Finer values, 0 to 1 each: found per needle, `distractor` = 1 if the answer names a distractor."""
+    extracted: str | None = None
+    """What was read out of the answer."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.value <= 1.0:
+            raise ValueError(f"a score lies in [0, 1], not {self.value!r}")
+
+
+@runtime_checkable
+class Task(Protocol):
+    """A recipe for samples and how they are scored. Parameters are the dataclass fields of the task."""
+
+    @property
+    def info(self) -> TaskInfo: ...
+
+    def points(self, grid: Grid) -> Iterator[Point]:
+        """The points of `grid` for this task: usually `grid.points(task_id(self), by_depth=...)`."""
+
+    def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
+        """The prompt of one point, a pure function.
+
+        Raises:
+            InfeasibleCell: the length cannot hold needles and question.
+        """
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        """The value of an answer, a pure function."""
+
+
+@runtime_checkable
+class Solvable(Protocol):
+    """A synthetic task that can be solved by a program which truly reads the prompt."""
+
+    def solve(self, messages: tuple[Message, ...]) -> str | None:
+        """The answer read out of the prompt (no answer key); None unless the question is this task's own."""
+
+
+def task_params(task: Task) -> dict[str, Any]:
+    """Parameters of a task that differ from their defaults, by name. JSON values."""
+    if not dataclasses.is_dataclass(task):
+        return {}
+    changed: dict[str, Any] = {}
+    for item in dataclasses.fields(task):
+        default = item.default_factory() if item.default_factory is not dataclasses.MISSING else item.default
+        value = getattr(task, item.name)
+        if value != default:
+            changed[item.name] = value
+    return changed
+
+
+def task_id(task: Task) -> str:
+    """`name@version`, and `?{"parameter":value}` for those that differ from their defaults.
+
+    >>> task_id(get_task("niah.single", kind="code"))  # doctest: +SKIP
+    'niah.single@1?{"kind":"code"}'
+    """
+    params = task_params(task)
+    tail = "?" + json.dumps(params, sort_keys=True, ensure_ascii=False, separators=(",", ":")) if params else ""
+    return f"{task.info.name}@{task.info.version}{tail}"

@@ -1,0 +1,1 @@
+"""The tasks: making samples, choosing a scorer, citing sources. Found through `TASKS` in each module."""

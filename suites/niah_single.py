@@ -1,0 +1,140 @@
+"""One needle in a haystack: find a fact, a number, a code, a rule of conduct, or the user's own needle.
+
+Source: own; after G. Kamradt's needle in a haystack (2023), with what that lacked: many templates, unguessable answers
+absent from the filler, a question that shares only the entity with its needle, and a score that is computed.
+Example: "The seed library of Brinmouth holds 41824 packets of beans." -> "41824"
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from longreach.harness.errors import DataError
+from longreach.harness.model import Response
+from longreach.harness.needle_file import NeedleRow, read_needles
+from longreach.harness.numbers import parse_number
+from longreach.harness.sample import Grid, Message, Point, Sample
+from longreach.harness.scoring import RULES, grade_one, without_credit_for_copies
+from longreach.harness.task import Score, TaskInfo, task_id
+from longreach.harness.tokenizer import Tokenizer
+from longreach.suites.facts import Draw, asked, bank, check_language, find, recognise
+from longreach.suites.haystack import Needle
+from longreach.suites.placing import depth_of, hide
+
+KINDS = ("fact", "number", "code", "instruction")
+N_CHOICES = 3
+RESERVE = 32  # a bare answer takes under 16 tokens in every tokenizer tried; the rest is for a chatty sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Single:
+    """One needle at a depth."""
+
+    kind: str = "number"
+    """fact, number, code or instruction; of no account with `needles`."""
+    needles: str = ""
+    """Pinned file of the user's needles; empty for the built-in templates."""
+    haystack: str = "mixed"
+    language: str = "en"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
+        check_language(self.language)
+
+    @property
+    def info(self) -> TaskInfo:
+        return TaskInfo(
+            name="niah.single",
+            version=1,
+            capability="retrieval",
+            family="needle",
+            reserve=RESERVE,
+            chance=0.0,
+            summary="one needle in a haystack: a number, fact, code, instruction, or your own needles",
+            source="own, after needle-in-a-haystack (Kamradt 2023)",
+        )
+
+    def points(self, grid: Grid) -> Iterator[Point]:
+        return grid.points(task_id(self))
+
+    def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
+        return self._own(point, tokenizer) if self.needles else self._made(point, tokenizer)
+
+    def _made(self, point: Point, tokenizer: Tokenizer) -> Sample:
+        wording = bank(self.language)
+        draw = Draw(wording, point.paired_rng())
+        template = draw.template(self.kind)
+        place, value = draw.one("place"), draw.one(template.value)
+        return hide(
+            point,
+            tokenizer,
+            haystack=self.haystack,
+            sought=[Needle(text=template.needles[0].format(place=place, value=value), depth=depth_of(point))],
+            bank=wording,
+            ask=self.kind,
+            question=template.question.format(place=place),
+            reserve=RESERVE,
+            target=(value,),
+            choices=tuple(draw.one(template.value) for _ in range(N_CHOICES)),
+            absent=(place, value),
+            extra={"rule": "number" if template.value == "number" else "contains"},
+        )
+
+    def _own(self, point: Point, tokenizer: Tokenizer) -> Sample:
+        row = self._row(point)
+        return hide(
+            point,
+            tokenizer,
+            haystack=self.haystack,
+            sought=[Needle(text=row.needle, depth=depth_of(point))],
+            bank=bank(self.language),
+            ask="user",
+            question=row.question,
+            reserve=RESERVE,
+            target=row.answer[:1],
+            choices=row.distractors,
+            absent=row.answer,
+            extra={"rule": rule_of(row), "accepted": list(row.answer), "row": row.id, "row_notes": list(row.notes)},
+        )
+
+    def _row(self, point: Point) -> NeedleRow:
+        """Row of the file for this index: a seeded order, the same at every length and depth."""
+        rows = list(read_needles(self.needles))
+        dataclasses.replace(point, depth=None, index=0).paired_rng().shuffle(rows)
+        return rows[point.index % len(rows)]
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        accepted = tuple(sample.extra.get("accepted", sample.target))
+        wrong = sample.choices if "accepted" in sample.extra else ()
+        score = grade_one(response.text, accepted, wrong=wrong, rule=RULES[sample.extra["rule"]])
+        return without_credit_for_copies(score, response.text, sample.messages[-1].content)
+
+    def solve(self, messages: tuple[Message, ...]) -> str | None:
+        for kind in KINDS:
+            for wording, text, question in asked(messages, kind):
+                known = recognise(wording.groups[kind], question)
+                if known:
+                    template, slots = known
+                    return next((hit["value"] for hit in find(template.needles[0], text, slots)), "")
+        return None
+
+
+def rule_of(row: NeedleRow) -> str:
+    """Scoring rule for a row of a needle file: its kind, or number if every answer is a number.
+
+    Raises:
+        DataError: the kind is number and an answer is not.
+    """
+    numeric = [parse_number(item) is not None for item in (*row.answer, *row.distractors)]
+    if row.kind == "number" and not all(numeric):
+        raise DataError(
+            f"needle {row.id!r} is of kind number and has an answer or distractor that is not one number; "
+            f"change the kind to fact, or write it as digits"
+        )
+    if row.kind in ("exact", "fuzzy"):
+        return row.kind
+    return "number" if all(numeric) and row.kind in ("", "number") else "contains"
+
+
+TASKS = (Single(),)

@@ -1,0 +1,87 @@
+"""Where needles go relative to the one that a point's depth is about, and how a sample of several needles is made."""
+
+import dataclasses
+import random
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from longreach.harness.sample import Point, Sample
+from longreach.harness.tokenizer import Tokenizer
+from longreach.suites.facts import Bank
+from longreach.suites.haystack import Needle, build
+
+
+def depth_of(point: Point) -> float:
+    """The depth of a point of a task that has depths."""
+    if point.depth is None:
+        raise ValueError(f"task {point.task!r} places its needle at a depth, and this point has none")
+    return point.depth
+
+
+def to_the_end(depth: float, n: int) -> list[float]:
+    """`n` depths, the first at `depth`, the others evenly spread from there to the end (needle-in-a-haystack's rule)."""
+    return [depth + (1.0 - depth) * index / (n - 1) for index in range(n)] if n > 1 else [depth]
+
+
+def around(depth: float, n: int, rng: random.Random) -> list[float]:
+    """`n` ascending depths over the whole haystack, one in each of `n` equal strata, none close to `depth`."""
+    gap = 0.4 / (n + 1)
+    low, high = max(0.0, depth - gap), min(1.0, depth + gap)
+    room = 1.0 - (high - low)
+    spots = [(index + rng.random()) / n * room for index in range(n)]
+    return [spot if spot < low else spot + high - low for spot in spots]
+
+
+def hide(
+    point: Point,
+    tokenizer: Tokenizer,
+    *,
+    haystack: str,
+    sought: Sequence[Needle],
+    others: Sequence[Needle] = (),
+    bank: Bank,
+    ask: str,
+    question: str,
+    reserve: int,
+    target: tuple[str, ...],
+    choices: tuple[str, ...] = (),
+    absent: Sequence[str] = (),
+    extra: Mapping[str, Any] | None = None,
+) -> Sample:
+    """A prompt with needles in order of depth; `placed` begins with the sought ones, in the order given.
+
+    Needles of equal depth stand side by side: at depth 1.0 all that is sought is the end of the haystack.
+
+    Args:
+        sought: the needles that the answer needs, the one that the point's depth is about first.
+        others: distractors and decoys.
+    """
+    needles = (*sought, *others)
+    order = sorted(range(len(needles)), key=lambda index: needles[index].depth)
+    groups = [tuple(group) for _, group in groupby(order, key=lambda index: needles[index].depth)]
+    sample = build(
+        point,
+        tokenizer,
+        haystack=haystack,
+        needles=[_side_by_side([needles[index] for index in group]) for group in groups],
+        head=bank.head,
+        tail=bank.closing(ask, question),
+        reserve=reserve,
+        rng=point.rng(),
+        target=target,
+        choices=choices,
+        absent=absent,
+        extra={
+            "needles": [needles[index].text for index in order],
+            "sought": [needle.text for needle in sought],
+            "question": question,
+            **(extra or {}),
+        },
+    )
+    reached = {index: spot for group, spot in zip(groups, sample.placed, strict=True) for index in group}
+    return dataclasses.replace(sample, placed=tuple(reached[index] for index in range(len(needles))))
+
+
+def _side_by_side(needles: Sequence[Needle]) -> Needle:
+    return Needle(text=" ".join(needle.text for needle in needles), depth=needles[0].depth)

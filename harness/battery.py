@@ -52,7 +52,7 @@ class Entry(_Strict):
         if isinstance(value, str):
             value = {"task": value}
         if not isinstance(value, Mapping) or not isinstance(value.get("task"), str):
-            raise ValueError(f"{value!r} is not a task; write its name, or {{task: name, ...}}")
+            raise ValueError(f"{value!r} is not a task; write its name, or {{task: name, ...}}")  # noqa: TRY004 - pydantic
         if "params" in value:
             return dict(value)
         params = {name: item for name, item in value.items() if name not in _ENTRY_KEYS}
@@ -115,7 +115,9 @@ class Battery(_Strict):
     _lengths = field_validator("lengths", mode="before")(lambda value: parse_lengths(value))
     _depths = field_validator("depths", mode="before")(lambda value: parse_depths(value))
     _n = field_validator("samples", mode="before")(_samples)
-    _advertised = field_validator("advertised", mode="before")(lambda value: None if value is None else parse_length(value))
+    _advertised = field_validator("advertised", mode="before")(
+        lambda value: None if value is None else parse_length(value)
+    )
     _max = field_validator("max_tokens", mode="before")(lambda value: None if value is None else parse_length(value))
 
     @field_validator("headline", mode="before")
@@ -147,7 +149,13 @@ def validate(data: Mapping[str, Any], origin: str) -> Battery:
         where = ".".join(str(part) for part in first["loc"]) or "battery"
         if first["type"] == "extra_forbidden":
             name = str(first["loc"][-1])
-            known = Battery.model_fields if len(first["loc"]) == 1 else Prices.model_fields if "price" in first["loc"] else Entry.model_fields
+            known = (
+                Battery.model_fields
+                if len(first["loc"]) == 1
+                else Prices.model_fields
+                if "price" in first["loc"]
+                else Entry.model_fields
+            )
             raise BatteryError(f"{origin}: unknown key {where!r}; {did_you_mean(name, known)}") from error
         message = first["msg"].removeprefix("Value error, ")
         raise BatteryError(f"{origin}: {where}: {message}") from error

@@ -1,8 +1,8 @@
 """From a battery file and flags to a Battery.
 
-    battery.yaml ─┐
-    built-in ─────┼─> Battery ──(flags override)──> Battery
-    config.yaml ──┘   (a run's own config.yaml can be given back)
+battery.yaml ─┐
+built-in ─────┼─> Battery ──(flags override)──> Battery
+config.yaml ──┘   (a run's own config.yaml can be given back)
 """
 
 import json
@@ -53,7 +53,11 @@ def load_battery(options: Options) -> Battery:
         name = name.model_dump()
     if name is None:
         data, origin = _parse(builtin_text(TASKS_ONLY if only else DEFAULT), "built-in"), "the flags"
-        data = data | ({"name": "tasks", "tasks": only, "headline": {}, "description": ""} if only else {})
+        data = data | (
+            {"name": "+".join(only) if len(only) < 5 else "tasks", "tasks": only, "headline": {}, "description": ""}
+            if only
+            else {}
+        )
     elif isinstance(name, Mapping):
         data, origin = dict(name), "the given battery"
     elif Path(str(name)).suffix in (".yaml", ".yml", ".json") or Path(str(name)).is_file():
@@ -69,7 +73,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BatteryError(f"battery {path} cannot be read ({error}); name a YAML file or one of: {', '.join(builtin_names())}") from error
+        raise BatteryError(
+            f"battery {path} cannot be read ({error}); name a YAML file or one of: {', '.join(builtin_names())}"
+        ) from error
     data = _parse(text, str(path))
     if "longreach" in data and "planned" in data:
         return battery_of_config(data, str(path))
@@ -95,14 +101,26 @@ def _narrow(data: dict[str, Any], only: list[str], origin: str) -> dict[str, Any
             raise BatteryError(f"task {name!r} is not in {origin}; {did_you_mean(name, known)}")
     kept = [entry for entry in entries if entry.label in only or entry.task in only]
     labels = {entry.label for entry in kept}
-    headline = {key: [label for label in split(group) if label in labels] for key, group in data.get("headline", {}).items()}
+    headline = {
+        key: [label for label in split(group) if label in labels] for key, group in data.get("headline", {}).items()
+    }
     return data | {
         "tasks": [entry.model_dump() for entry in kept],
         "headline": {key: group for key, group in headline.items() if group},
     }
 
 
-_PLAIN = ("depths", "seed", "tokenizer", "model", "advertised", "concurrency", "temperature", "top_p", "reasoning_budget")
+_PLAIN = (
+    "depths",
+    "seed",
+    "tokenizer",
+    "model",
+    "advertised",
+    "concurrency",
+    "temperature",
+    "top_p",
+    "reasoning_budget",
+)
 _PLAIN += ("system", "judge", "max_cost", "max_tokens", "max_time", "corpus", "needles", "language")
 
 
@@ -133,7 +151,9 @@ def _overrides(options: Options, data: Mapping[str, Any]) -> dict[str, Any]:
         args["base_url"] = options.base_url
     found["model_args"] = args
     prices = {"input": options.price_in, "cached": options.price_cached, "output": options.price_out}
-    found["price"] = dict(data.get("price") or {}) | {name: value for name, value in prices.items() if value is not None}
+    found["price"] = dict(data.get("price") or {}) | {
+        name: value for name, value in prices.items() if value is not None
+    }
     return found
 
 
@@ -145,7 +165,7 @@ def _json(value: Any, flag: str) -> Any:
     except ValueError as error:
         raise BatteryError(f"--{flag.replace('_', '-')} is not JSON: {error}") from error
     if not isinstance(data, dict):
-        raise BatteryError(f"--{flag.replace('_', '-')} must be a JSON object such as {{\"key\": 1}}")
+        raise BatteryError(f'--{flag.replace("_", "-")} must be a JSON object such as {{"key": 1}}')
     return data
 
 
@@ -167,7 +187,13 @@ def _settings(value: Any) -> list[tuple[str, str, Any]]:
     """`task.param=value` as (task, param, value); the value is read as YAML (4, true, [a, b], text)."""
     if value is None:
         return []
-    items = [f"{k}={v}" for k, v in value.items()] if isinstance(value, Mapping) else [value] if isinstance(value, str) else list(value)
+    items = (
+        [f"{k}={v}" for k, v in value.items()]
+        if isinstance(value, Mapping)
+        else [value]
+        if isinstance(value, str)
+        else list(value)
+    )
     found = []
     for item in items:
         target, sign, text = str(item).partition("=")
@@ -189,4 +215,6 @@ def _check_targets(value: Any, entries: list[dict[str, Any]]) -> None:
     known = {name for entry in entries for name in (entry["task"], entry["label"])}
     for task, param, _ in _settings(value):
         if task not in known:
-            raise BatteryError(f"--set {task}.{param}: task {task!r} is not in this battery; {did_you_mean(task, known)}")
+            raise BatteryError(
+                f"--set {task}.{param}: task {task!r} is not in this battery; {did_you_mean(task, known)}"
+            )

@@ -24,7 +24,7 @@ def parse_length(value: str | int) -> int:
     return int(tokens)
 
 
-def split(value: str | int | float | Iterable[str | int | float]) -> list[str]:
+def split(value: str | float | Iterable[str | int | float]) -> list[str]:
     """The items of `a,b,c`, or of a list, as trimmed strings without empty ones."""
     parts = value.split(",") if isinstance(value, str) else value if isinstance(value, Iterable) else [value]
     return [text for part in parts if (text := str(part).strip())]

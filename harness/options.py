@@ -15,10 +15,11 @@ from longreach.harness.errors import UnknownName
 from longreach.harness.redact import redact_header, redact_mapping, redact_url
 
 
-def _option(help: str, *, kind: type = str, alias: str = "", panel: str = "Sampling", many: bool = False) -> Any:
-    """A field that is None until given; `many` = may be repeated on the command line."""
-    meta = {"help": help, "kind": kind, "alias": alias, "panel": panel, "many": many}
-    return field(default=None, metadata=meta)
+def _option(
+    help: str, *, kind: type = str, alias: str = "", panel: str = "Sampling", many: bool = False
+) -> dict[str, Any]:
+    """What the command line must know about a field; `many` = may be repeated."""
+    return {"help": help, "kind": kind, "alias": alias, "panel": panel, "many": many}
 
 
 _WHAT, _MODEL, _LIMITS = "What to test", "Model", "Limits"
@@ -30,37 +31,72 @@ class Options:
 
     battery: Any = None
     """Built-in name, YAML file, or a run folder's config.yaml."""
-    lengths: Any = _option("Prompt + answer tokens, such as 4k,8k,16k.", panel=_WHAT)
-    depths: Any = _option("Where the needle starts, such as 0,0.25,0.5,0.75,1.", panel=_WHAT)
-    samples: Any = _option("Samples per task, length and depth.", alias="--limit", panel=_WHAT)
-    tasks: Any = _option("Only these tasks; without a battery, these tasks as in `niah`.", panel=_WHAT)
-    seed: Any = _option("Seed of every prompt (default 42).", kind=int, panel=_WHAT)
-    needles: Any = _option("Your own needles: CSV, JSON or JSONL with needle, question, answer.", panel=_WHAT)
-    corpus: Any = _option("Haystack: mixed, repeat, noise, stdlib, bible, essays, or a file or folder.", panel=_WHAT)
-    language: Any = _option("Language of needles and questions, where a task has it.", panel=_WHAT)
-    set: Any = _option("A task parameter: task.param=value. May be repeated.", panel=_WHAT, many=True)
-    tokenizer: Any = _option("tiktoken:NAME, hf:PATH_OR_ID, bytes, words, server. Default: the model's own.")
-    out: Any = _option("Run folder (default runs/<battery>-<model>).", alias="--output-path", panel=_WHAT)
-    model: Any = _option("scheme:name, such as openai:NAME or sim:perfect.", panel=_MODEL)
-    model_args: Any = _option("Options of the model: k=v,k=v.", panel=_MODEL)
-    base_url: Any = _option("Address of the server, up to and including /v1.", panel=_MODEL)
-    advertised: Any = _option("Advertised window, such as 128k.", panel=_MODEL)
-    concurrency: Any = _option("Requests at once.", kind=int, panel=_MODEL)
-    header: Any = _option("HTTP header K=V. May be repeated.", panel=_MODEL, many=True)
-    extra_body: Any = _option("JSON merged into each request.", panel=_MODEL)
-    chat_template_kwargs: Any = _option("JSON for the chat template, such as thinking on or off.", panel=_MODEL)
-    judge: Any = _option("Model SPEC that grades the answers.", panel=_MODEL)
-    system: Any = _option("System prompt.")
-    temperature: Any = _option("Sampling temperature (default 0).", kind=float)
-    top_p: Any = _option("Nucleus sampling.", kind=float)
-    reasoning_budget: Any = _option("Tokens for reasoning on top of the answer's.", kind=int)
-    price_in: Any = _option("USD per million prompt tokens.", kind=float, panel=_LIMITS)
-    price_cached: Any = _option("USD per million cached prompt tokens.", kind=float, panel=_LIMITS)
-    price_out: Any = _option("USD per million output tokens.", kind=float, panel=_LIMITS)
-    max_cost: Any = _option("Stop before this command has spent so many USD.", kind=float, panel=_LIMITS)
-    max_tokens: Any = _option("Stop before this command has used so many tokens.", panel=_LIMITS)
-    max_time: Any = _option("Stop after so many minutes.", kind=float, panel=_LIMITS)
-    force: Any = _option("Go on although the shortest length looks broken.", kind=bool, panel=_LIMITS)
+    lengths: Any = field(default=None, metadata=_option("Prompt + answer tokens, such as 4k,8k,16k.", panel=_WHAT))
+    depths: Any = field(
+        default=None, metadata=_option("Where the needle starts, such as 0,0.25,0.5,0.75,1.", panel=_WHAT)
+    )
+    samples: Any = field(
+        default=None, metadata=_option("Samples per task, length and depth.", alias="--limit", panel=_WHAT)
+    )
+    tasks: Any = field(
+        default=None, metadata=_option("Only these tasks; without a battery, these tasks as in `niah`.", panel=_WHAT)
+    )
+    seed: Any = field(default=None, metadata=_option("Seed of every prompt (default 42).", kind=int, panel=_WHAT))
+    needles: Any = field(
+        default=None,
+        metadata=_option("Your own needles: CSV, JSON or JSONL with needle, question, answer.", panel=_WHAT),
+    )
+    corpus: Any = field(
+        default=None,
+        metadata=_option("Haystack: mixed, repeat, noise, stdlib, bible, essays, or a file or folder.", panel=_WHAT),
+    )
+    language: Any = field(
+        default=None, metadata=_option("Language of needles and questions, where a task has it.", panel=_WHAT)
+    )
+    set: Any = field(
+        default=None, metadata=_option("A task parameter: task.param=value. May be repeated.", panel=_WHAT, many=True)
+    )
+    tokenizer: Any = field(
+        default=None, metadata=_option("tiktoken:NAME, hf:PATH_OR_ID, bytes, words, server. Default: the model's own.")
+    )
+    out: Any = field(
+        default=None,
+        metadata=_option("Run folder (default runs/<battery>-<model>).", alias="--output-path", panel=_WHAT),
+    )
+    model: Any = field(default=None, metadata=_option("scheme:name, such as openai:NAME or sim:perfect.", panel=_MODEL))
+    model_args: Any = field(default=None, metadata=_option("Options of the model: k=v,k=v.", panel=_MODEL))
+    base_url: Any = field(
+        default=None, metadata=_option("Address of the server, up to and including /v1.", panel=_MODEL)
+    )
+    advertised: Any = field(default=None, metadata=_option("Advertised window, such as 128k.", panel=_MODEL))
+    concurrency: Any = field(default=None, metadata=_option("Requests at once.", kind=int, panel=_MODEL))
+    header: Any = field(default=None, metadata=_option("HTTP header K=V. May be repeated.", panel=_MODEL, many=True))
+    extra_body: Any = field(default=None, metadata=_option("JSON merged into each request.", panel=_MODEL))
+    chat_template_kwargs: Any = field(
+        default=None, metadata=_option("JSON for the chat template, such as thinking on or off.", panel=_MODEL)
+    )
+    judge: Any = field(default=None, metadata=_option("Model SPEC that grades the answers.", panel=_MODEL))
+    system: Any = field(default=None, metadata=_option("System prompt."))
+    temperature: Any = field(default=None, metadata=_option("Sampling temperature (default 0).", kind=float))
+    top_p: Any = field(default=None, metadata=_option("Nucleus sampling.", kind=float))
+    reasoning_budget: Any = field(
+        default=None, metadata=_option("Tokens for reasoning on top of the answer's.", kind=int)
+    )
+    price_in: Any = field(default=None, metadata=_option("USD per million prompt tokens.", kind=float, panel=_LIMITS))
+    price_cached: Any = field(
+        default=None, metadata=_option("USD per million cached prompt tokens.", kind=float, panel=_LIMITS)
+    )
+    price_out: Any = field(default=None, metadata=_option("USD per million output tokens.", kind=float, panel=_LIMITS))
+    max_cost: Any = field(
+        default=None, metadata=_option("Stop before this command has spent so many USD.", kind=float, panel=_LIMITS)
+    )
+    max_tokens: Any = field(
+        default=None, metadata=_option("Stop before this command has used so many tokens.", panel=_LIMITS)
+    )
+    max_time: Any = field(default=None, metadata=_option("Stop after so many minutes.", kind=float, panel=_LIMITS))
+    force: Any = field(
+        default=None, metadata=_option("Go on although the shortest length looks broken.", kind=bool, panel=_LIMITS)
+    )
 
     @classmethod
     def of(cls, **given: Any) -> "Options":

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 REDACTED = "<redacted>"
-_SECRET = re.compile(r"auth|token$|api[-_]?key|secret|password|passwd|cookie|credential|bearer|^key$|[-_]key$", re.IGNORECASE)
+_SECRET = re.compile(
+    r"auth|token$|api[-_]?key|secret|password|passwd|cookie|credential|bearer|^key$|[-_]key$", re.IGNORECASE
+)
 _HARMLESS = re.compile(r"_env$", re.IGNORECASE)
 
 

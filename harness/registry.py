@@ -6,6 +6,7 @@
 import dataclasses
 import difflib
 import importlib
+import inspect
 import os
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
@@ -120,6 +121,12 @@ def model_schemes() -> Mapping[str, str]:
         module = importlib.import_module(point.module)
         found[point.name] = (module.__doc__ or "").strip().splitlines()[0] if module.__doc__ else ""
     return found
+
+
+def model_options(spec: str) -> tuple[str, ...]:
+    """Names of the options that the opener of `spec` takes."""
+    opener, _ = _load("longreach.models", "model", spec)
+    return tuple(list(inspect.signature(opener).parameters)[1:])
 
 
 def open_model(spec: str, **options: Any) -> Model:

@@ -1,0 +1,127 @@
+"""Asking a model until it answers: retries with exponential back-off and jitter, and a pause that an endpoint shares.
+
+Waiting is never part of a latency: the model measures that itself, from the moment of sending.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from longreach.harness.errors import ContentFiltered, ContextOverflow, ModelError, ModelUnusable, PromptTooLarge
+from longreach.harness.model import Model, Request, Response
+from longreach.harness.record import Attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How patient to be."""
+
+    tries: int = 8
+    base_s: float = 1.0
+    """First wait; it doubles each time. 0 never waits."""
+    cap_s: float = 60.0
+    """Longest wait of our own choosing."""
+    longest_wait_s: float = 300.0
+    """Longest wait that a server may ask for."""
+
+    def delay_s(self, failures: int, error: ModelError, rng: random.Random) -> float:
+        """Seconds to wait after so many failures; what the server asks for goes before our own back-off."""
+        jitter = 1.0 + 0.25 * rng.random()  # so that many waiting requests do not come back at once
+        own = min(self.base_s * 2.0 ** (failures - 1), self.cap_s) * jitter
+        asked = error.retry_after_s
+        return own if asked is None or asked < 0 else min(max(asked, 0.0) + 0.1 * own, self.longest_wait_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of asking: a response, or the last error. Both None: stopped while waiting."""
+
+    response: Response | None
+    error: ModelError | None
+    attempts: tuple[Attempt, ...]
+    waste: int = 0
+    """Failed attempts that the server may have charged for."""
+
+
+@dataclass(slots=True)
+class Gate:
+    """Holds back all requests to one endpoint while it asks for a pause."""
+
+    stop: asyncio.Event
+    """Set: whoever waits stops waiting."""
+    clock: Callable[[], float] = time.monotonic
+    _until: float = field(default=0.0, init=False)
+
+    def hold(self, seconds: float) -> None:
+        """Nobody sends for so long."""
+        self._until = max(self._until, self.clock() + seconds)
+
+    async def pause(self, seconds: float) -> None:
+        """Waits, or returns at once when the run is stopped."""
+        if seconds <= 0 or self.stop.is_set():
+            return
+        try:
+            await asyncio.wait_for(self.stop.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def passed(self) -> float:
+        """Returns when sending is allowed, with the seconds waited."""
+        waited = 0.0
+        while (left := self._until - self.clock()) > 0 and not self.stop.is_set():
+            await self.pause(left)
+            waited += left
+        return waited
+
+
+async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng: random.Random) -> Answer:
+    """One answer, however many tries it takes.
+
+    Raises:
+        ModelUnusable: no request to this model can succeed.
+    """
+    attempts: list[Attempt] = []
+    delay = 0.0
+    waste = 0
+    while True:
+        delay += await gate.passed()
+        if gate.stop.is_set():
+            return Answer(response=None, error=None, attempts=tuple(attempts), waste=waste)
+        error = None
+        try:
+            response = await model.generate(request)
+        except ModelUnusable:
+            raise
+        except ModelError as caught:
+            error = caught
+        except Exception as caught:  # noqa: BLE001 - a model of a third party, or out of memory: this sample fails, the run goes on
+            error = ModelError(f"{type(caught).__name__}: {caught}")
+        if error is None:
+            attempts.append(Attempt(status="ok", delay_s=round(delay, 3)))
+            return Answer(response=response, error=None, attempts=tuple(attempts), waste=waste)
+        waste += error.status is None or error.status >= 500
+        attempts.append(Attempt(status=status_of(error), delay_s=round(delay, 3), error=str(error)[:500]))
+        if not error.transient or len(attempts) >= policy.tries:
+            return Answer(response=None, error=error, attempts=tuple(attempts), waste=waste)
+        delay = policy.delay_s(len(attempts), error, rng)
+        if error.retry_after_s is not None:
+            gate.hold(delay)  # the endpoint speaks for all its requests
+            delay = 0.0
+        else:
+            await gate.pause(delay)
+
+
+def status_of(error: ModelError) -> str:
+    """One word for an attempt that failed."""
+    for kind, word in ((ContextOverflow, "overflow"), (PromptTooLarge, "too_large"), (ContentFiltered, "filtered")):
+        if isinstance(error, kind):
+            return word
+    if error.status == 429:
+        return "rate_limited"
+    if isinstance(error.__cause__, TimeoutError) or error.status in (408, 504):
+        return "timeout"
+    if error.status is not None:
+        return "server_error" if error.status >= 500 else "rejected"
+    return "broken_stream" if error.transient else "error"

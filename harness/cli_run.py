@@ -1,0 +1,41 @@
+"""`longreach run` and `longreach plan`."""
+
+import typer
+
+from longreach.harness.cli_options import ALL_FIELDS, with_options
+from longreach.harness.options import Options
+
+_PLAN_FIELDS = tuple(name for name in ALL_FIELDS if name != "force")
+
+
+def add_run_commands(app: typer.Typer) -> None:
+    """Registers the commands."""
+    run_doc = "Plan, run or resume, score, and write the run folder with its card."
+    plan_doc = "The same plan with requests, tokens, price range and time; sends nothing."
+    app.command("run")(with_options(_run, ALL_FIELDS, name="run", doc=run_doc))
+    app.command("plan")(with_options(_plan, _PLAN_FIELDS, name="plan", doc=plan_doc))
+
+
+def _run(options: Options) -> None:
+    from longreach.harness.progress import Progress
+    from longreach.harness.run import run_options
+
+    finished = run_options(options, Progress())
+    if finished.stopped is not None:
+        typer.echo(f"longreach: stopped: {' '.join(finished.stopped.split())}", err=True)
+    elif finished.exit_code == 3:
+        typer.echo(
+            "longreach: incomplete: some planned cells are not tested; repeat the command to try them again", err=True
+        )
+    for line in finished.card.verdict_lines()[:9]:
+        typer.echo(line)
+    typer.echo(str(finished.folder / "card.md"))
+    raise typer.Exit(finished.exit_code)
+
+
+def _plan(options: Options) -> None:
+    from longreach.harness.forecast import forecast_lines
+    from longreach.harness.run import prepare
+
+    for line in forecast_lines(prepare(options)):
+        typer.echo(line)

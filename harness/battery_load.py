@@ -94,7 +94,7 @@ def _parse(text: str, origin: str) -> dict[str, Any]:
 
 def _narrow(data: dict[str, Any], only: list[str], origin: str) -> dict[str, Any]:
     """The battery with only the named tasks (by label or by task), headlines cut to them."""
-    entries = [Entry.modelvalidate(entry) for entry in data.get("tasks", ())]
+    entries = [Entry.model_validate(entry) for entry in data.get("tasks", ())]
     known = {entry.label for entry in entries} | {entry.task for entry in entries}
     for name in only:
         if name not in known:
@@ -127,7 +127,7 @@ _PLAIN += ("system", "judge", "max_cost", "max_tokens", "max_time", "corpus", "n
 def _overrides(options: Options, data: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of the battery that flags replace."""
     found = {name: value for name in _PLAIN if (value := getattr(options, name)) is not None}
-    entries = [Entry.modelvalidate(entry).model_dump() for entry in data.get("tasks") or ()]
+    entries = [Entry.model_validate(entry).model_dump() for entry in data.get("tasks") or ()]
     cleared = [name for name in ("lengths", "depths", "samples") if getattr(options, name) is not None]
     for entry in entries:
         entry.update(dict.fromkeys(cleared))  # a flag holds for every task

@@ -21,7 +21,23 @@ GENERATED = ("mixed", "repeat", "noise")
 MAX_BLANKS = 1000
 """Longest run of white space that is kept, characters."""
 _TEXT_SUFFIXES = frozenset(
-    ".txt .md .markdown .rst .text .tex .csv .tsv .json .jsonl .html .htm .xml .log .srt".split()
+    [
+        ".txt",
+        ".md",
+        ".markdown",
+        ".rst",
+        ".text",
+        ".tex",
+        ".csv",
+        ".tsv",
+        ".json",
+        ".jsonl",
+        ".html",
+        ".htm",
+        ".xml",
+        ".log",
+        ".srt",
+    ]
 )
 
 _SPECIAL = re.compile(
@@ -216,7 +232,6 @@ def _named(raw: str, license: str, source: str) -> CorpusText:
 
 def _stdlib() -> CorpusText:
     import platform
-
     from pydoc_data.topics import topics
 
     raw = "\n\n".join(topics[name].strip() for name in sorted(topics))

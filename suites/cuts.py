@@ -43,6 +43,8 @@ class Cuts:
     """GRAPHEME, WORD, LINE or SENTENCE."""
     by_level: tuple[Ints, ...]
     """by_level[k]: indices of the cuts of level k or higher."""
+    counts_by_level: tuple[Ints, ...]
+    """counts_by_level[k]: tokens before each of those."""
 
     @property
     def n_tokens(self) -> int:
@@ -52,7 +54,8 @@ class Cuts:
 def make_cuts(positions: Ints, counts: Ints, levels: NDArray[np.int8]) -> Cuts:
     """Cuts with their indices by level."""
     by_level = tuple(np.flatnonzero(levels >= level) for level in (GRAPHEME, WORD, LINE, SENTENCE))
-    return Cuts(positions=positions, counts=counts, levels=levels, by_level=by_level)
+    counts_by_level = (counts, *(counts[indices] for indices in by_level[1:]))
+    return Cuts(positions=positions, counts=counts, levels=levels, by_level=by_level, counts_by_level=counts_by_level)
 
 
 def find_cuts(text: str, tokenizer: Tokenizer) -> Cuts:
@@ -88,7 +91,10 @@ def _levels(text: str, codes: NDArray[np.uint32], positions: Ints) -> NDArray[np
 
 
 def _is_space(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    return (codes == 32) | ((codes >= 9) & (codes <= 13)) | (codes == 0xA0) | (codes == 0x3000) | (codes == 0x2028)
+    space: NDArray[np.bool_] = (
+        (codes == 32) | ((codes >= 9) & (codes <= 13)) | (codes == 0xA0) | (codes == 0x3000) | (codes == 0x2028)
+    )
+    return space
 
 
 def _whole_graphemes(codes: NDArray[np.uint32], positions: Ints) -> NDArray[np.bool_]:
@@ -96,9 +102,11 @@ def _whole_graphemes(codes: NDArray[np.uint32], positions: Ints) -> NDArray[np.b
     if not positions.size:
         return np.zeros(0, dtype=np.bool_)
     before, after = codes[positions - 1], codes[positions]
+    good: NDArray[np.bool_]
     bad = (before == 13) & (after == 10)
     if int(codes.max()) < 0x300:
-        return ~bad
+        good = ~bad
+        return good
     known = np.unique(after[after >= 0x300])
     extending = known[[_extends(int(code)) for code in known]] if known.size else known
     bad |= np.isin(after, extending) | (before == 0x200D)
@@ -108,7 +116,8 @@ def _whole_graphemes(codes: NDArray[np.uint32], positions: Ints) -> NDArray[np.b
         last_other = np.maximum.accumulate(np.where(flags, -1, indices))
         bad |= flags[positions] & ((positions - 1 - last_other[positions - 1]) % 2 == 1)
     jamo = (after >= 0x1160) & (after <= 0x11FF)
-    return ~(bad | jamo)
+    good = ~(bad | jamo)
+    return good
 
 
 def _extends(code: int) -> bool:

@@ -6,19 +6,17 @@ shifted by the difference and the prompt built once more from the same start.
 """
 
 import random
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 from longreach.harness.errors import ConfigError, DataError, InfeasibleCell
 from longreach.harness.sample import Message, Point, Sample
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.corpus import Corpus, get_corpus
-from longreach.suites.cuts import WORD
-from longreach.suites.window import Window, choose
+from longreach.suites.joins import Frame, Needle, count, edges, write
+from longreach.suites.window import Window, choose, move_end
+
+__all__ = ["Needle", "build"]
 
 TOLERANCE = 8
 """Tokens by which a prompt may fall short of its length."""
@@ -26,42 +24,13 @@ AIM = 4
 """Tokens short that are aimed at: joins nobody foresaw cost or save one or two."""
 SMALLEST_HAYSTACK = 32
 """Tokens of haystack below which a prompt is no haystack."""
-CONTEXT = 48
-"""Characters on each side of a join that are counted to see what the join costs."""
 BUILDS = 10
 """Prompts built for one point before giving up."""
+FREE_BUILDS = 3
+"""Corrections that choose end and needles anew; after those only the window's end moves."""
 WINDOWS = 64
 """Windows tried for one that holds none of the `absent` strings."""
 _MARK = "\u2060haystack\u2060"
-_COUNTS_KEPT = 8192
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needle:
-    """What is hidden, byte for byte, and where it should start."""
-
-    text: str
-    depth: float
-    """Fraction of the haystack's tokens (needles not counted) before it, 0.0 to 1.0."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Frame:
-    """The rendered prompt around the haystack."""
-
-    prefix: str
-    suffix: str
-    n_tokens: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
-    content: str
-    """Haystack with its needles."""
-    n_tokens: int
-    """Predicted tokens of the haystack with its needles, its joins with the frame included."""
-    placed: tuple[float, ...]
-    n_haystack: int
 
 
 def build(
@@ -92,35 +61,40 @@ def build(
         DataError: the text is unusable, or each window of it holds an `absent` string.
     """
     frame = _frame(tokenizer, head, tail, answer_prefix)
-    n_needles = sum(_count(tokenizer, " " + needle.text) for needle in needles)
+    n_needles = sum(count(tokenizer, " " + needle.text) for needle in needles)
     wanted = point.length - reserve - frame.n_tokens - n_needles - AIM
     if wanted < SMALLEST_HAYSTACK:
         raise _infeasible(point, reserve, frame.n_tokens, n_needles, wanted)
     corpus = get_corpus(haystack, point.length, point.seed, tokenizer)
     budget = point.length - reserve
-    start: int | None = None
-    for _ in range(BUILDS):
-        window, draft = _absent_draft(corpus, tokenizer, wanted, needles, frame, rng, start, absent)
+    window: Window | None = None
+    missing = error = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
+    for tries in range(BUILDS):
+        if window is None or tries <= FREE_BUILDS:
+            window = _window(corpus, wanted, needles, absent, rng, window.start if window else None)
+        else:
+            window = move_end(corpus.cuts, window, missing)
+        draft = write(corpus, tokenizer, window, needles, frame)
         predicted = frame.n_tokens + draft.n_tokens
-        n_tokens = predicted
-        if 0 <= budget - predicted <= TOLERANCE:
-            content = head + draft.content + tail
-            messages = (Message(role="user", content=content),)
+        n_tokens = predicted + error
+        if 0 <= budget - n_tokens <= TOLERANCE:
+            messages = (Message(role="user", content=head + draft.text + tail),)
             n_tokens = tokenizer.count(tokenizer.render(messages, answer_prefix))
             if 0 <= budget - n_tokens <= TOLERANCE:
                 break
-        wanted += budget - AIM - n_tokens
+            error = n_tokens - predicted
+        missing = budget - AIM - n_tokens
+        wanted += missing
         if wanted < SMALLEST_HAYSTACK:
             raise _infeasible(point, reserve, frame.n_tokens, n_needles, wanted)
-        start = window.start
     else:
         raise DataError(
             f"no prompt of {point.length:,} tokens could be made from haystack {haystack!r} with tokenizer "
-            f"{tokenizer.name!r}: {BUILDS} tries ended {budget - n_tokens:,} tokens short; choose another text or length"
+            f"{tokenizer.name!r}: {BUILDS} tries ended {missing + AIM:,} tokens short; choose another text or length"
         )
     facts = {
         "needles": [needle.text for needle in needles],
-        "context": [len(head), len(head) + len(draft.content)],
+        "context": [len(head), len(head) + len(draft.text)],
         "recycled": draft.n_haystack > corpus.period,
         "predicted": predicted,
         "notes": list(corpus.notes),
@@ -148,7 +122,7 @@ def _infeasible(point: Point, reserve: int, n_frame: int, n_needles: int, wanted
     )
 
 
-def _frame(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str) -> _Frame:
+def _frame(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str) -> Frame:
     """What stands around the haystack once the chat template is applied."""
     rendered = tokenizer.render((Message(role="user", content=head + _MARK + tail),), answer_prefix)
     prefix, mark, suffix = rendered.partition(_MARK)
@@ -157,35 +131,33 @@ def _frame(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str) -> _F
             f"the chat template of {tokenizer.name!r} does not write the user's message exactly once; "
             f"name another tokenizer with --tokenizer"
         )
-    return _Frame(prefix=prefix, suffix=suffix, n_tokens=_count(tokenizer, prefix) + _count(tokenizer, suffix))
+    return Frame(prefix=prefix, suffix=suffix, n_tokens=count(tokenizer, prefix) + count(tokenizer, suffix))
 
 
-def _absent_draft(
+def _window(
     corpus: Corpus,
-    tokenizer: Tokenizer,
-    wanted: int,
+    n_tokens: int,
     needles: Sequence[Needle],
-    frame: _Frame,
+    absent: Sequence[str],
     rng: random.Random,
     start: int | None,
-    absent: Sequence[str],
-) -> tuple[Window, _Draft]:
-    """A draft whose window holds none of `absent` and none of the needles."""
+) -> Window:
+    """A window whose text holds none of `absent` and none of the needles."""
     depths = [needle.depth for needle in needles]
     unwanted = [text for text in (*absent, *(needle.text for needle in needles)) if text]
     found = ""
     for _ in range(WINDOWS):
-        window = choose(corpus, wanted, depths, rng, start)
+        window = choose(corpus, n_tokens, depths, rng, start)
         if window is None:
-            raise DataError(f"haystack {corpus.spec!r} cannot be cut into {wanted:,} tokens; choose another text")
-        low, high = _edges(corpus, window)
+            raise DataError(f"haystack {corpus.spec!r} cannot be cut into {n_tokens:,} tokens; choose another text")
+        low, high = edges(corpus, window)
         found = _first_present(corpus.text[low:high], unwanted)
         if not found:
-            return window, _draft(corpus, tokenizer, window, needles, frame)
+            return window
         start = None
     raise DataError(
-        f"each of {WINDOWS} windows of {wanted:,} tokens from haystack {corpus.spec!r} holds {found!r}, which the task "
-        f"must hide there; choose another text with --corpus, or another --seed"
+        f"each of {WINDOWS} windows of {n_tokens:,} tokens from haystack {corpus.spec!r} holds {found!r}, which the "
+        f"task must hide there; choose another text with --corpus, or another --seed"
     )
 
 
@@ -204,142 +176,3 @@ def _first_present(text: str, unwanted: Sequence[str]) -> str:
                 return item
             at = lowered.find(needle, at + 1)
     return ""
-
-
-def _skip_blanks(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
-
-
-def _edges(corpus: Corpus, window: Window) -> tuple[int, int]:
-    """Characters where the window's text begins and ends: no white space at its start."""
-    positions = corpus.cuts.positions
-    end = int(positions[window.end])
-    return min(_skip_blanks(corpus.text, int(positions[window.start])), end), end
-
-
-def _draft(corpus: Corpus, tokenizer: Tokenizer, window: Window, needles: Sequence[Needle], frame: _Frame) -> _Draft:
-    """The haystack with its needles, and what it costs: attributed counts plus what each join really costs."""
-    cuts, text = corpus.cuts, corpus.text
-    low, high = _edges(corpus, window)
-    first, last = int(cuts.counts[window.start]), int(cuts.counts[window.end])
-    parts: list[str] = []
-    n_tokens = last - first
-    done = low
-    opening = closing = ""
-    for cut, group in groupby(zip(window.needles, needles, strict=True), key=lambda pair: pair[0]):
-        texts = [needle.text for _, needle in group]
-        at = max(low, int(cuts.positions[cut]))
-        if cut == window.start:
-            opening = _joined(corpus, texts, None, low)
-            continue
-        if cut == window.end:
-            closing = _joined(corpus, texts, high, None)
-            continue
-        after = _skip_blanks(text, at)
-        inserted, resume = _inserted(corpus, texts, at, after)
-        left = text[_context_start(corpus, at, done) : at]
-        right = text[at : _context_end(corpus, after, high)]
-        n_tokens += _count(tokenizer, left + inserted + right[resume - at :]) - _count(tokenizer, left + right)
-        parts += (text[done:at], inserted)
-        done = resume
-    parts.append(text[done:high])
-    begin, end = _context_end(corpus, low, high), _context_start(corpus, high, low)
-    edge = frame.prefix[-CONTEXT:]
-    attributed = int(cuts.counts[_cut_at(corpus, begin)]) - first
-    n_tokens += _count(tokenizer, edge + opening + text[low:begin]) - _count(tokenizer, edge) - attributed
-    edge = frame.suffix[:CONTEXT]
-    kept = text[end:high]
-    n_tokens += _count(tokenizer, kept + closing + edge) - _count(tokenizer, kept) - _count(tokenizer, edge)
-    placed = tuple((int(cuts.counts[cut]) - first) / (last - first) for cut in window.needles)
-    return _Draft(content=opening + "".join(parts) + closing, n_tokens=n_tokens, placed=placed, n_haystack=last - first)
-
-
-def _own_line(corpus: Corpus, texts: Sequence[str]) -> bool:
-    return corpus.spec == "noise" or any("\n" in text for text in texts)
-
-
-def _is_spaceless(character: str) -> bool:
-    """Scripts that set no blank between sentences: Han, kana, full-width forms."""
-    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or "\uff00" <= character <= "\uffef"
-
-
-def _inserted(corpus: Corpus, texts: Sequence[str], at: int, after: int) -> tuple[str, int]:
-    """What is written at the character `at` (white space up to `after` follows), and where the text goes on."""
-    blank = corpus.text[at:after]
-    before = corpus.text[at - 1 : at]
-    if _own_line(corpus, texts) or (blank.startswith("\n") and not _ends_paragraph(corpus, at, blank)):
-        joined = "\n" + "\n".join(texts)
-        return (joined, at) if blank.startswith("\n") else (joined + "\n", after)
-    if blank:
-        return " " + " ".join(texts), at
-    if _is_spaceless(before):
-        return "".join(texts), at
-    return " " + " ".join(texts) + " ", at
-
-
-def _ends_paragraph(corpus: Corpus, at: int, blank: str) -> bool:
-    """True where a blank line follows running text, so that the needle ends the paragraph."""
-    return blank.count("\n") > 1 and corpus.text[at - 1] not in ":;{}>"
-
-
-def _joined(corpus: Corpus, texts: Sequence[str], at: int | None, next_at: int | None) -> str:
-    """Needles at the window's end (after the character `at`) or start (before the character `next_at`)."""
-    text = corpus.text
-    if at is not None:
-        if _own_line(corpus, texts):
-            return "\n" + "\n".join(texts)
-        spaceless = _is_spaceless(text[at - 1]) and not text[at : at + 1].isspace()
-        return "".join(texts) if spaceless else " " + " ".join(texts)
-    assert next_at is not None
-    line = text[next_at - 1 : next_at] == "\n" and text[next_at - 2 : next_at] != "\n\n"
-    if line or _own_line(corpus, texts):
-        return "\n".join(texts) + "\n"
-    return "".join(texts) if _is_spaceless(text[next_at]) else " ".join(texts) + " "
-
-
-def _cut_at(corpus: Corpus, position: int) -> int:
-    return int(corpus.cuts.positions.searchsorted(position))
-
-
-def _context_start(corpus: Corpus, at: int, lowest: int) -> int:
-    """A cut about CONTEXT characters before `at`, a word's if one is near, but not before `lowest`."""
-    positions = corpus.cuts.positions
-    words = corpus.cuts.by_level[WORD]
-    index = int(positions[words].searchsorted(at - CONTEXT, side="right")) - 1
-    near = int(positions[words[index]]) if index >= 0 else 0
-    if near < at - 4 * CONTEXT:
-        near = int(positions[max(0, int(positions.searchsorted(at - CONTEXT, side="right")) - 1)])
-    return max(near, lowest)
-
-
-def _context_end(corpus: Corpus, at: int, highest: int) -> int:
-    """A cut about CONTEXT characters after `at`, a word's if one is near, but not after `highest`."""
-    positions = corpus.cuts.positions
-    words = corpus.cuts.by_level[WORD]
-    index = int(positions[words].searchsorted(at + CONTEXT))
-    near = int(positions[words[index]]) if index < words.size else highest
-    if near > at + 4 * CONTEXT:
-        near = int(positions[int(positions.searchsorted(at + CONTEXT))])
-    return min(near, highest)
-
-
-_counts: OrderedDict[tuple[str, str], int] = OrderedDict()
-_counts_lock = threading.Lock()
-
-
-def _count(tokenizer: Tokenizer, text: str) -> int:
-    """`tokenizer.count`, remembered: the same joins and questions come again and again."""
-    if not text:
-        return 0
-    key = (tokenizer.name, text)
-    with _counts_lock:
-        if key in _counts:
-            return _counts[key]
-    n_tokens = tokenizer.count(text)
-    with _counts_lock:
-        _counts[key] = n_tokens
-        if len(_counts) > _COUNTS_KEPT:
-            _counts.popitem(last=False)
-    return n_tokens

@@ -1,0 +1,185 @@
+"""A window of a corpus with its needles written in: what stands around each needle, and what each join costs.
+
+Counts of the corpus are attributed to its cuts; only where foreign text meets it (frame, needles) can the tokens
+differ, so those places alone are counted, with CONTEXT characters on either side.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from longreach.harness.tokenizer import Tokenizer
+from longreach.suites.corpus import Corpus
+from longreach.suites.cuts import WORD
+from longreach.suites.window import Window
+
+CONTEXT = 48
+"""Characters on each side of a join that are counted to see what the join costs."""
+_COUNTS_KEPT = 8192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needle:
+    """What is hidden, byte for byte, and where it should start."""
+
+    text: str
+    depth: float
+    """Fraction of the haystack's tokens (needles not counted) before it, 0.0 to 1.0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The rendered prompt around the haystack."""
+
+    prefix: str
+    suffix: str
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A haystack that has been written but not proven."""
+
+    text: str
+    """Haystack with its needles."""
+    n_tokens: int
+    """Predicted tokens of that, its joins with the frame included."""
+    n_haystack: int
+    """Tokens of the haystack without needles."""
+    placed: tuple[float, ...]
+    """Depth of each needle."""
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def edges(corpus: Corpus, window: Window) -> tuple[int, int]:
+    """Characters where the window's text begins and ends: no white space at its start."""
+    positions = corpus.cuts.positions
+    end = int(positions[window.end])
+    return min(_skip_blanks(corpus.text, int(positions[window.start])), end), end
+
+
+def write(corpus: Corpus, tokenizer: Tokenizer, window: Window, needles: Sequence[Needle], frame: Frame) -> Draft:
+    """The haystack with its needles, and what it costs: attributed counts plus what each join really costs."""
+    cuts, text = corpus.cuts, corpus.text
+    low, high = edges(corpus, window)
+    first, last = int(cuts.counts[window.start]), int(cuts.counts[window.end])
+    parts: list[str] = []
+    n_tokens = last - first
+    done = low
+    opening = closing = ""
+    for cut, group in groupby(zip(window.needles, needles, strict=True), key=lambda pair: pair[0]):
+        texts = [needle.text for _, needle in group]
+        at = max(low, int(cuts.positions[cut]))
+        if cut == window.start:
+            opening = _joined(corpus, texts, None, low)
+            continue
+        if cut == window.end:
+            closing = _joined(corpus, texts, high, None)
+            continue
+        after = _skip_blanks(text, at)
+        inserted, resume = _inserted(corpus, texts, at, after)
+        left = text[_context_start(corpus, at, done) : at]
+        right = text[at : _context_end(corpus, after, high)]
+        n_tokens += count(tokenizer, left + inserted + right[resume - at :]) - count(tokenizer, left + right)
+        parts += (text[done:at], inserted)
+        done = resume
+    parts.append(text[done:high])
+    begin, end = _context_end(corpus, low, high), _context_start(corpus, high, low)
+    edge = frame.prefix[-CONTEXT:]
+    attributed = int(cuts.counts[_cut_at(corpus, begin)]) - first
+    n_tokens += count(tokenizer, edge + opening + text[low:begin]) - count(tokenizer, edge) - attributed
+    edge = frame.suffix[:CONTEXT]
+    kept = text[end:high]
+    n_tokens += count(tokenizer, kept + closing + edge) - count(tokenizer, kept) - count(tokenizer, edge)
+    placed = tuple((int(cuts.counts[cut]) - first) / (last - first) for cut in window.needles)
+    return Draft(text=opening + "".join(parts) + closing, n_tokens=n_tokens, placed=placed, n_haystack=last - first)
+
+
+def _own_line(corpus: Corpus, texts: Sequence[str]) -> bool:
+    return corpus.spec == "noise" or any("\n" in text for text in texts)
+
+
+def _is_spaceless(character: str) -> bool:
+    """Scripts that set no blank between sentences: Han, kana, full-width forms."""
+    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or "\uff00" <= character <= "\uffef"
+
+
+def _inserted(corpus: Corpus, texts: Sequence[str], at: int, after: int) -> tuple[str, int]:
+    """What is written at the character `at` (white space up to `after` follows), and where the text goes on."""
+    blank = corpus.text[at:after]
+    before = corpus.text[at - 1 : at]
+    if _own_line(corpus, texts) or (blank.startswith("\n") and not _ends_paragraph(corpus, at, blank)):
+        joined = "\n" + "\n".join(texts)
+        return (joined, at) if blank.startswith("\n") else (joined + "\n", after)
+    if blank:
+        return " " + " ".join(texts), at
+    if _is_spaceless(before):
+        return "".join(texts), at
+    return " " + " ".join(texts) + " ", at
+
+
+def _ends_paragraph(corpus: Corpus, at: int, blank: str) -> bool:
+    """True where a blank line follows running text, so that the needle ends the paragraph."""
+    return blank.count("\n") > 1 and corpus.text[at - 1] not in ":;{}>"
+
+
+def _joined(corpus: Corpus, texts: Sequence[str], at: int | None, next_at: int | None) -> str:
+    """Needles at the window's end (after the character `at`) or start (before the character `next_at`)."""
+    text = corpus.text
+    if at is not None:
+        if _own_line(corpus, texts):
+            return "\n" + "\n".join(texts)
+        spaceless = _is_spaceless(text[at - 1]) and not text[at : at + 1].isspace()
+        return "".join(texts) if spaceless else " " + " ".join(texts)
+    assert next_at is not None
+    line = text[next_at - 1 : next_at] == "\n" and text[next_at - 2 : next_at] != "\n\n"
+    if line or _own_line(corpus, texts):
+        return "\n".join(texts) + "\n"
+    return "".join(texts) if _is_spaceless(text[next_at]) else " ".join(texts) + " "
+
+
+def _cut_at(corpus: Corpus, position: int) -> int:
+    return int(corpus.cuts.positions.searchsorted(position))
+
+
+def _context_start(corpus: Corpus, at: int, lowest: int) -> int:
+    """A cut about CONTEXT characters before `at`, a word's if one is near, but not before `lowest`."""
+    positions, levels = corpus.cuts.positions, corpus.cuts.levels
+    nearest = max(0, int(positions.searchsorted(at - CONTEXT, side="right")) - 1)
+    index = next((i for i in range(nearest, max(-1, nearest - CONTEXT), -1) if levels[i] >= WORD), nearest)
+    return max(int(positions[index]), lowest)
+
+
+def _context_end(corpus: Corpus, at: int, highest: int) -> int:
+    """A cut about CONTEXT characters after `at`, a word's if one is near, but not after `highest`."""
+    positions, levels = corpus.cuts.positions, corpus.cuts.levels
+    nearest = min(positions.size - 1, int(positions.searchsorted(at + CONTEXT)))
+    index = next((i for i in range(nearest, min(levels.size, nearest + CONTEXT)) if levels[i] >= WORD), nearest)
+    return min(int(positions[index]), highest)
+
+
+_counts: OrderedDict[tuple[str, str], int] = OrderedDict()
+_counts_lock = threading.Lock()
+
+
+def count(tokenizer: Tokenizer, text: str) -> int:
+    """`tokenizer.count`, remembered: the same joins and questions come again and again."""
+    if not text:
+        return 0
+    key = (tokenizer.name, text)
+    with _counts_lock:
+        if key in _counts:
+            return _counts[key]
+    n_tokens = tokenizer.count(text)
+    with _counts_lock:
+        _counts[key] = n_tokens
+        if len(_counts) > _COUNTS_KEPT:
+            _counts.popitem(last=False)
+    return n_tokens

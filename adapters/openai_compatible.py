@@ -281,12 +281,17 @@ class OpenAIModel:
             import httpx2
             import openai
 
+            headers = dict(self._headers)
+            if self._base_url.startswith("http://"):
+                # llama.cpp's server closes a connection after a stream without saying so, and the next request on it
+                # fails. A new one costs nothing near by; over TLS, where it does, servers keep what they promise.
+                headers["Connection"] = "close"
             self._clients[loop] = openai.AsyncOpenAI(
                 base_url=self._base_url,
                 api_key=self._api_key,
                 max_retries=0,
                 timeout=httpx2.Timeout(None, connect=CONNECT_S),
-                default_headers=dict(self._headers),
+                default_headers=headers,
                 http_client=openai.DefaultAioHttpClient(timeout=httpx2.Timeout(None, connect=CONNECT_S)),
             )
         return self._clients[loop]

@@ -1,16 +1,28 @@
 """Battery: everything that a run is asked to do, validated. The only place where a human's file enters (pydantic)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from longreach.harness.errors import BatteryError
+from longreach.harness.errors import BatteryError, ConfigError
 from longreach.harness.lengths import parse_depths, parse_length, parse_lengths, split
 from longreach.harness.registry import did_you_mean
 
 _ENTRY_KEYS = ("task", "label", "lengths", "depths", "samples")
 Samples = int | dict[int, int]
+
+
+def _read(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`parse` for a validator: None stays None, and its error becomes one that pydantic can place."""
+
+    def read(value: Any) -> Any:
+        try:
+            return None if value is None else parse(value)
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+
+    return read
 
 
 def _samples(value: Any) -> Any:
@@ -60,9 +72,9 @@ class Entry(_Strict):
         entry = {name: value[name] for name in _ENTRY_KEYS if name in value}
         return {"label": f"{value['task']}[{shown}]" if shown else value["task"], **entry, "params": params}
 
-    _lengths = field_validator("lengths", mode="before")(lambda value: parse_lengths(value) if value else None)
-    _depths = field_validator("depths", mode="before")(lambda value: None if value is None else parse_depths(value))
-    _n = field_validator("samples", mode="before")(lambda value: None if value is None else _samples(value))
+    _lengths = field_validator("lengths", mode="before")(_read(parse_lengths))
+    _depths = field_validator("depths", mode="before")(_read(parse_depths))
+    _n = field_validator("samples", mode="before")(_read(_samples))
 
 
 class Prices(_Strict):
@@ -112,13 +124,10 @@ class Battery(_Strict):
     explicit_lengths: bool = False
     """The lengths came from a flag: a cell that cannot be built is an error then."""
 
-    _lengths = field_validator("lengths", mode="before")(lambda value: parse_lengths(value))
-    _depths = field_validator("depths", mode="before")(lambda value: parse_depths(value))
-    _n = field_validator("samples", mode="before")(_samples)
-    _advertised = field_validator("advertised", mode="before")(
-        lambda value: None if value is None else parse_length(value)
-    )
-    _max = field_validator("max_tokens", mode="before")(lambda value: None if value is None else parse_length(value))
+    _lengths = field_validator("lengths", mode="before")(_read(parse_lengths))
+    _depths = field_validator("depths", mode="before")(_read(parse_depths))
+    _n = field_validator("samples", mode="before")(_read(_samples))
+    _tokens = field_validator("advertised", "max_tokens", mode="before")(_read(parse_length))
 
     @field_validator("headline", mode="before")
     @classmethod
@@ -145,7 +154,8 @@ def validate(data: Mapping[str, Any], origin: str) -> Battery:
     try:
         return Battery.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        # A misspelt key comes before what is missing because of it.
+        first = min(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
         where = ".".join(str(part) for part in first["loc"]) or "battery"
         if first["type"] == "extra_forbidden":
             name = str(first["loc"][-1])

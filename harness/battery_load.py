@@ -34,7 +34,8 @@ def builtin_text(name: str) -> str:
     """YAML text of a built-in battery."""
     if name not in builtin_names():
         raise UnknownName(f"there is no battery {name!r}; {did_you_mean(name, builtin_names())}, or a YAML file")
-    return _shelf().joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    text: str = _shelf().joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    return text
 
 
 def _shelf() -> Any:
@@ -52,7 +53,7 @@ def load_battery(options: Options) -> Battery:
     if isinstance(name, Battery):
         name = name.model_dump()
     if name is None:
-        data, origin = _parse(builtin_text(TASKS_ONLY if only else DEFAULT), "built-in"), "the flags"
+        data, origin = _builtin(TASKS_ONLY if only else DEFAULT), "the flags"
         data = data | (
             {"name": "+".join(only) if len(only) < 5 else "tasks", "tasks": only, "headline": {}, "description": ""}
             if only
@@ -63,10 +64,14 @@ def load_battery(options: Options) -> Battery:
     elif Path(str(name)).suffix in (".yaml", ".yml", ".json") or Path(str(name)).is_file():
         data, origin = _read(Path(str(name))), str(name)
     else:
-        data, origin = _parse(builtin_text(str(name)), str(name)), f"battery {name!r}"
+        data, origin = _builtin(str(name)), f"battery {name!r}"
     if options.battery is not None and only:
         data = _narrow(data, only, origin)
     return validate(data | _overrides(options, data), origin)
+
+
+def _builtin(name: str) -> dict[str, Any]:
+    return {"name": name} | _parse(builtin_text(name), f"battery {name!r}")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -111,17 +116,9 @@ def _narrow(data: dict[str, Any], only: list[str], origin: str) -> dict[str, Any
 
 
 _PLAIN = (
-    "depths",
-    "seed",
-    "tokenizer",
-    "model",
-    "advertised",
-    "concurrency",
-    "temperature",
-    "top_p",
-    "reasoning_budget",
+    *("depths", "seed", "tokenizer", "model", "advertised", "concurrency", "temperature", "top_p", "reasoning_budget"),
+    *("system", "judge", "max_cost", "max_tokens", "max_time", "corpus", "needles", "language"),
 )
-_PLAIN += ("system", "judge", "max_cost", "max_tokens", "max_time", "corpus", "needles", "language")
 
 
 def _overrides(options: Options, data: Mapping[str, Any]) -> dict[str, Any]:

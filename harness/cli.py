@@ -4,8 +4,9 @@ Exit codes: 0 done, 1 a check failed, 2 usage or configuration, 3 incomplete, 4 
 data, standard error for everything else; a user's mistake is one line there.
 """
 
+import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -14,6 +15,9 @@ from longreach.harness.cli_lists import add_list_commands
 from longreach.harness.cli_run import add_run_commands
 from longreach.harness.cli_samples import add_sample_commands
 from longreach.harness.errors import LongreachError
+
+# typer carries a click of its own in some versions and uses the package in others; both hang under this class.
+_UsageError: Any = typer.BadParameter.__mro__[2]
 
 
 def make_app() -> typer.Typer:
@@ -35,7 +39,7 @@ def make_app() -> typer.Typer:
 
 def normalise(arguments: list[str]) -> list[str]:
     """Option names with hyphens, however they were typed: `--base_url=a_b` becomes `--base-url=a_b`."""
-    found = []
+    found: list[str] = []
     for position, argument in enumerate(arguments):
         if argument == "--":
             return found + arguments[position:]
@@ -48,15 +52,29 @@ def normalise(arguments: list[str]) -> list[str]:
 
 def main() -> NoReturn:
     """Entry point of the `longreach` command."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Runs one command line and returns its exit code; a user's mistake is one line on standard error."""
     try:
-        make_app()(args=normalise(sys.argv[1:]), standalone_mode=True)
+        code = make_app()(args=normalise(arguments), prog_name="longreach", standalone_mode=False)
     except LongreachError as error:
-        typer.echo(f"longreach: {' '.join(str(error).split())}", err=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("longreach: interrupted", err=True)
-        sys.exit(130)
+        return _fail(str(error), error.exit_code)
+    except _UsageError as error:
+        message = error.format_message()  # empty after `longreach` alone, which has printed the help
+        return _fail(f"{message} (see `longreach --help`)" if message else "", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", 130)
     except BrokenPipeError:
-        sys.stderr.close()  # `longreach show ... | head`: nobody listens any more
-        sys.exit(0)
-    sys.exit(0)
+        # `longreach show ... | head`: nobody listens any more, and the interpreter must not try to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    text = " ".join(message.split())
+    if text:
+        typer.echo(f"longreach: {text}", err=True)
+    return code

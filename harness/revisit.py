@@ -40,7 +40,7 @@ def rescore(folder: Path) -> tuple[int, int]:
             if record.outcome != "scored" or "strict" in record.parts:
                 continue
             sample = task.sample(point, tokenizer)
-            score = task.score(sample, Response(text=record.text, reasoning=record.reasoning, finish=record.finish))
+            score = task.score(sample, Response(text=record.text, reasoning=record.reasoning, finish=None))
             n += 1
             new = dataclasses.replace(
                 record,

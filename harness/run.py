@@ -11,7 +11,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,17 +32,18 @@ from longreach.harness.record import COUNTED, FINAL, Record
 from longreach.harness.registry import open_model
 from longreach.harness.resolve import (
     Settings,
+    given_tokenizer,
     resolve_model,
     resolve_price,
     resolve_tasks,
-    resolve_tokenizer,
     settings_of,
+    with_system,
 )
 from longreach.harness.results import write_results
 from longreach.harness.sanity import ADVICE, broken_headlines, gate_of, split_at_gate
 from longreach.harness.scheduler import Job, Scheduler
 from longreach.harness.store import CONFIG, Store, open_store, read_config, write_config
-from longreach.harness.tokenizer import Tokenizer
+from longreach.harness.tokenizer import Tokenizer, WordsTokenizer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,8 +120,9 @@ def prepare(options: Options) -> Prepared:
     """
     battery = load_battery(options)
     tasks = resolve_tasks(battery)
-    model, spec = resolve_model(battery)
-    tokenizer = resolve_tokenizer(battery, model)
+    given = given_tokenizer(battery)
+    model, spec = resolve_model(battery, given)
+    tokenizer = with_system(given or model.tokenizer or WordsTokenizer(), battery.system)
     return Prepared(
         options=options,
         battery=battery,
@@ -190,22 +192,36 @@ class _Conductor:
 
     async def _ask(self, store: Store, old: Mapping[str, Any] | None) -> tuple[str | None, LongreachError | None]:
         """Sends what is not stored; returns why it ended early, and the error that ended it."""
-        prepared, plan = self.prepared, self.prepared.plan
         if store.torn is not None:
             self.progress.say(f"a torn last line was moved to {store.torn.name}; its sample is asked again")
-        todo = [item for item in plan.items if not _is_final(store.records.get(prepared.settings.key(item.point)))]
         self._save_config(old)
-        if not todo:
-            self.progress.start([], stored=len(plan.items))
-            return None, None
-        try:
-            await _probe(prepared.model)
-        except ModelUnusable as error:
-            return str(error), error
-        self._save_config(old)
-        judge = _open_judge(prepared)
-        scheduler = self.scheduler = Scheduler(self._job(store, judge))
+        if self._todo(store):
+            try:
+                await self._look_at_model()
+            except ModelUnusable as error:
+                return str(error), error
+            self._save_config(old)
+        plan, todo = self.prepared.plan, self._todo(store)
         self.progress.start([item.point.length for item in todo], stored=len(plan.items) - len(todo))
+        return await self._send(store, todo) if todo else (None, None)
+
+    def _todo(self, store: Store) -> list[Item]:
+        key = self.prepared.settings.key
+        return [item for item in self.prepared.plan.items if not _is_final(store.records.get(key(item.point)))]
+
+    async def _look_at_model(self) -> None:
+        """Probes the model where it can be; a window that shows only now may cut the plan."""
+        prepared = self.prepared
+        window = prepared.model.window
+        await _probe(prepared.model)
+        if prepared.model.window != window:
+            tasks = tuple(prepared.plan.tasks.values())
+            plan = make_plan(prepared.battery, tasks, prepared.tokenizer, window=prepared.model.window)
+            self.prepared = replace(prepared, plan=plan)
+
+    async def _send(self, store: Store, todo: list[Item]) -> tuple[str | None, LongreachError | None]:
+        judge = _open_judge(self.prepared)
+        scheduler = self.scheduler = Scheduler(self._job(store, judge))
         error = None
         try:
             with self._signals(), self.progress.shown():

@@ -9,7 +9,7 @@ import os
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +206,7 @@ class Store:
             return None
         if self._error is not None:
             return self._error
-        size = self._file.tell()
+        size = os.fstat(self._file.fileno()).st_size
         data = memoryview(b"".join(lines))
         try:
             while data:
@@ -214,7 +214,8 @@ class Store:
             _sync(self._file.fileno())
         except OSError as error:
             self._error = error
-            os.truncate(self.folder / RECORDS, size)
+            with suppress(OSError):
+                os.ftruncate(self._file.fileno(), size)
         return self._error
 
 

@@ -8,8 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longreach.harness.effective import effective_length
-    from longreach.harness.estimates import Estimate
+    from longreach.harness.effective import Estimate, effective_length
     from longreach.harness.model import Model, Request, Response
     from longreach.harness.record import Record
     from longreach.harness.registry import get_task
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 __version__ = version("longreach")
 
 _HOMES = {
-    "Estimate": "estimates",
+    "Estimate": "effective",
     "Grid": "sample",
     "Message": "sample",
     "Model": "model",

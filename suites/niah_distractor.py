@@ -2,8 +2,8 @@
 
 Source: own; after RULER's niah_multikey and the finding that distractors, not length alone, break retrieval (Chroma,
 "Context Rot", 2025). An answer that names a near miss is told apart from one that names nothing; naming the right value
-together with a wrong one earns nothing. Example: "The boat shed at Brinmouth gets its letters in postbox 41824.",
-"The boat shed at Brinstead gets its letters in postbox 27391." -> "41824"
+together with a wrong one earns nothing. Example: "The boat shed at Brinmouth has postbox 41824.",
+"The boat shed at Brinstead has postbox 27391." -> "41824"
 """
 
 from collections.abc import Iterator

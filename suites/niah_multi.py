@@ -16,7 +16,7 @@ from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.facts import Draw, asked, bank, check_language, find, recognise
 from longreach.suites.haystack import Needle
-from longreach.suites.placing import depth_of, hide, to_the_end
+from longreach.suites.placing import depth_of, hide, to_the_end, wrong_lists
 
 COUNTS = (2, 3, 4, 8, 16)
 RESERVE = 24
@@ -75,7 +75,7 @@ class Multi:
             question=template.question.format(place=place),
             reserve=self.info.reserve,
             target=tuple(values),
-            choices=(", ".join(values[:-1]), ", ".join([*values[1:], stranger])),
+            choices=wrong_lists(values, stranger),
             absent=(place, *values),
         )
 

@@ -33,6 +33,12 @@ def around(depth: float, n: int, rng: random.Random) -> list[float]:
     return [spot if spot < low else spot + high - low for spot in spots]
 
 
+def wrong_lists(items: Sequence[str], stranger: str) -> tuple[str, ...]:
+    """Plausible wrong answers to "list all": the last one forgotten, and taken for another."""
+    lists = (items[:-1], [*items[:-1], stranger])
+    return tuple(", ".join(entries) for entries in lists if len(entries) > 1)
+
+
 def hide(
     point: Point,
     tokenizer: Tokenizer,

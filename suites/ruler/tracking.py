@@ -30,6 +30,7 @@ from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.filler import NOISE
 from longreach.suites.haystack import Needle, build
+from longreach.suites.placing import wrong_lists
 
 OPENING = "Memorize and track the chain(s) of variable assignment hidden in the following text.\n\n"
 QUESTION = "Question: Find all variables that are assigned the value {query} in the text above."
@@ -111,7 +112,7 @@ class Tracking:
             reserve=self.reserve,
             rng=point.rng(),
             target=tuple(names),
-            choices=(", ".join(names[:-1]), ", ".join([*names[:-1], stranger])),
+            choices=wrong_lists(names, stranger),
             answer_prefix=prefix if self.prefill else "",
             absent=(*names, str(value)),
             extra={"question": question},

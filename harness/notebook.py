@@ -5,7 +5,10 @@ holds no time, no path and no version of the machine: same results, same matplot
 """
 
 import asyncio
+import importlib.util
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,8 +24,8 @@ from longreach.harness.wording import markdown, plain
 
 NAME = "report.ipynb"
 INSTALL = "pip install 'longreach[report]'"
-LIMIT_S = 180
-"""Seconds for the whole notebook."""
+LIMIT_S = 180.0
+"""Seconds for the whole notebook; 3 are usual."""
 RECALL = 0.95
 """Asked of retrieval beside its own threshold: is recall above 0.95?"""
 _COLORS = {"retrieval": "#0072b2", "reasoning": "#d55e00"}
@@ -40,6 +43,7 @@ def write_notebook(
     simulated: bool,
     thresholds: Mapping[str, float],
     headline: Mapping[str, Sequence[str]],
+    limit_s: float = LIMIT_S,
 ) -> tuple[Path, str | None]:
     """Writes report.ipynb into a run folder; the file is either old or new, never half.
 
@@ -48,6 +52,7 @@ def write_notebook(
         title: heading; may come from a model's name, so it is shown as text.
         thresholds: mean score to be held against, by capability; the project's own where one is missing.
         headline: labels of the tasks by capability.
+        limit_s: seconds for all cells together.
 
     Returns:
         The path, and one line for the user if the notebook could not be executed.
@@ -61,15 +66,13 @@ def write_notebook(
         )
     cells = notebook_cells(title=title, simulated=simulated, thresholds=thresholds, headline=headline)
     book, missing = _notebook(cells), _missing()
-    reason = missing or _execute(book, folder)
+    reason = missing or _execute(book, folder, limit_s)
     if reason is not None:  # what a failure says may name files of this machine: it goes to the user only
         cells.insert(0, ("markdown", "unexecuted", _unexecuted(missing or "its cells did not run to the end")))
         book = _notebook(cells)
     path = folder / NAME
     with replacing(path) as file:
-        import nbformat
-
-        file.write(nbformat.writes(book) + "\n")
+        file.write(_nbformat().writes(book) + "\n")
     return path, None if reason is None else f"{NAME} was written but not executed: {reason}"
 
 
@@ -97,7 +100,7 @@ def notebook_cells(
         questions=ascii(questions),
         recall=RECALL,
         colors=_COLORS,
-        style="default",
+        style="longreach.templates.card",
     )
     return [_cell(part) for part in f"\n{text}".split(f"\n{_CELL}")[1:]]
 
@@ -111,9 +114,13 @@ def _cell(part: str) -> tuple[str, str, str]:
     return "markdown", name.removeprefix("[markdown] "), "\n".join(lines)
 
 
-def _notebook(cells: Sequence[tuple[str, str, str]]) -> Any:
-    from nbformat import v4
+def _nbformat() -> Any:
+    """The library, whose functions carry no types."""
+    return importlib.import_module("nbformat")
 
+
+def _notebook(cells: Sequence[tuple[str, str, str]]) -> Any:
+    v4 = _nbformat().v4
     makers = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell}
     book = v4.new_notebook(metadata=_METADATA)
     book.cells = [makers[kind](source, id=name) for kind, name, source in cells]
@@ -130,35 +137,35 @@ def _unexecuted(reason: str) -> str:
 
 def _missing() -> str | None:
     """Why no kernel can be started, with the install line; None if one can."""
-    try:
-        import ipykernel  # noqa: F401
-        import nbclient  # noqa: F401
-    except ImportError as error:
-        return f"the package {error.name} is not installed; {INSTALL}"
+    for name in ("nbclient", "ipykernel"):
+        if importlib.util.find_spec(name) is None:
+            return f"the package {name} is not installed; {INSTALL}"
     return None
 
 
-def _execute(book: Any, folder: Path) -> str | None:
+def _execute(book: Any, folder: Path, limit_s: float) -> str | None:
     """Runs all cells in place; what went wrong as one line, or None.
 
     In a thread of its own: the caller may sit in a running event loop (Jupyter), and nbclient would take the caller's
     signal handlers for Ctrl-C away.
     """
+    from nbclient.exceptions import CellControlSignal
+    from zmq import ZMQError
+
+    # What a kernel can fail with on the way; none of it may cost the user the card.
+    failures = (CellControlSignal, ZMQError, OSError, RuntimeError, ValueError, LookupError)
     with tempfile.TemporaryDirectory(prefix="longreach-") as scratch, ThreadPoolExecutor(1) as pool:
         try:
-            pool.submit(asyncio.run, _run(book, folder, Path(scratch))).result()
-        except Exception as error:  # a kernel fails in many ways, and none of them may cost the user the card
-            return _one_line(error)
+            pool.submit(asyncio.run, _run(book, folder, Path(scratch), limit_s)).result()
+        except failures as error:
+            return _one_line(error, limit_s)
     _tidy(book)
     return None
 
 
-async def _run(book: Any, folder: Path, scratch: Path) -> None:
-    import json
-    import subprocess
-
-    from jupyter_client import AsyncKernelManager
+async def _run(book: Any, folder: Path, scratch: Path, limit_s: float) -> None:
     from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
     # A kernel spec of our own, so that the cells run in this interpreter whatever is installed under "python3".
@@ -171,7 +178,7 @@ async def _run(book: Any, folder: Path, scratch: Path) -> None:
         kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(home.parent)], ensure_native_kernel=False),
         connection_file=str(scratch / "connection.json"),
     )
-    deadline = time.monotonic() + LIMIT_S
+    deadline = time.monotonic() + limit_s
     client = NotebookClient(
         book,
         km=manager,
@@ -179,19 +186,10 @@ async def _run(book: Any, folder: Path, scratch: Path) -> None:
         record_timing=False,
         shutdown_kernel="immediate",
     )
-    # No profile, no history; a fixed width; no debugger's warning about frozen modules.
-    environment = {
-        "IPYTHONDIR": str(scratch),
-        "COLUMNS": "100",
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        "MPLBACKEND": "",
-    }
-    await client.async_execute(
-        cleanup_kc=True,
-        cwd=str(folder),
-        env={name: value for name, value in (os.environ | environment).items() if value},
-        stderr=subprocess.DEVNULL,
-    )
+    # No profile and no history of the user's, a fixed width, no debugger's warning; figures go into the notebook.
+    environment = os.environ | {"IPYTHONDIR": str(scratch), "COLUMNS": "100", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    environment.pop("MPLBACKEND", None)
+    await client.async_execute(cleanup_kc=True, cwd=str(folder), env=environment, stderr=subprocess.DEVNULL)
 
 
 _SPEC = {"name": "longreach", "display_name": "Python 3", "language": "python"}
@@ -199,20 +197,19 @@ _SPEC = {"name": "longreach", "display_name": "Python 3", "language": "python"}
 
 def _tidy(book: Any) -> None:
     """Takes out what differs between machines: versions, and warnings, which name files."""
-    from nbformat import from_dict
-
-    book.metadata = from_dict(_METADATA)
+    make = _nbformat().from_dict
+    book.metadata = make(_METADATA)
     for cell in book.cells:
-        cell.metadata = from_dict({})
+        cell.metadata = make({})
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: Exception, limit_s: float) -> str:
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
     if isinstance(error, CellExecutionError):
         return plain(f"a cell failed with {error.ename}: {error.evalue}", 300)
     if isinstance(error, CellTimeoutError):
-        return f"it took longer than {LIMIT_S} s"
+        return f"it took longer than {limit_s:g} s"
     return plain(f"the Python kernel could not be run ({type(error).__name__}: {error})", 300)

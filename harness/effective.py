@@ -44,7 +44,9 @@ class Estimate:
     notes: tuple[str, ...] = ()
     """Whole sentences: what limits it."""
     first: int | None = None
-    """Shortest tested length."""
+    """Shortest length of the grid."""
+    high_found: bool = False
+    """True: something above `high` fails or does not fit, so that `high` is a true upper end."""
 
     @property
     def text(self) -> str:
@@ -71,6 +73,7 @@ class Estimate:
             "method": self.method,
             "n": self.n,
             "text": self.text,
+            "high_found": self.high_found,
             "notes": list(self.notes),
         }
 
@@ -177,4 +180,5 @@ def effective_length(
         n=0,
         notes=(f"The table is {warning}.",) if warning else (),
         first=grid[0],
+        high_found=value != grid[-1],
     )

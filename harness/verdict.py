@@ -112,6 +112,7 @@ def effective(curve: Curve, depths: Sequence[float] = ()) -> Estimate:
         n=curve.n,
         notes=tuple(_notes(curve, blocker, tail)),
         first=grid[0],
+        high_found=ceiling < len(points),
     )
 
 

@@ -1,5 +1,6 @@
 """How numbers are written on cards and terminals, and how strings that a model or a user gave are made harmless."""
 
+import math
 import re
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.")
@@ -8,12 +9,13 @@ _UNSEEN = re.compile(
 )
 _MARKS = re.compile(r"[\\`*_{}\[\]#~$]|[|@]|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
 _ENTITIES = {"|": "&#124;", "@": "&#64;", "<": "&lt;", "&": "&amp;"}  # backslashes before these differ by renderer
-_STARTS = re.compile(r"^(\d+)([.)])|^([-+=>])")
+_STARTS = re.compile(r"^(\d+)([.)])(?=\s|$)|^([-+=>])")
 
 
 def percent(value: float, digits: int = 0) -> str:
-    """A fraction as a percentage. Never rounds a miss away: only exactly 1 is 100%, only exactly 0 is 0%."""
-    text = f"{100 * value:.{digits}f}"
+    """A fraction as a percentage. Half is rounded up, but a miss is never rounded away: only exactly 1 is 100%, only exactly 0 is 0%."""
+    scale = 10**digits
+    text = f"{math.floor(100 * value * scale + 0.5 + 1e-9) / scale:.{digits}f}"
     step = 10.0**-digits
     if value < 1.0 and float(text) >= 100.0:
         text = f"{100 - step:.{digits}f}"

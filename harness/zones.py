@@ -1,7 +1,7 @@
 """Dead zones: runs of adjacent depths at one length that certainly score below the threshold."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +83,7 @@ def _zone(row: Sequence[Cell], start: int, size: int, tail: float) -> Zone | Non
     )
 
 
-def zone_sentences(zones: Sequence[Zone], lengths: dict[str, Sequence[int]]) -> list[tuple[str, str]]:
+def zone_sentences(zones: Sequence[Zone], lengths: Mapping[str, Sequence[int]]) -> list[tuple[str, str]]:
     """(task, sentence) for each zone; equal depths at neighbouring lengths become one sentence.
 
     Args:
@@ -121,4 +121,4 @@ def _sentence(run: Sequence[Zone], grid: Sequence[int]) -> str:
         when = f"from {first} on"
     else:
         when = f"at {first}" if len(run) == 1 else f"from {first} to {last}"
-    return f"{where} {when}: {percent(mean)} (n {n:,}), surely below {percent(zone.threshold)}"
+    return f"{where} {when}: {percent(mean)} (n {n:,}), below {percent(zone.threshold)} at 97.5% confidence"

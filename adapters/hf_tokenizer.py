@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
 
 CHUNK = 65_536
-"""Characters encoded at once for spans: a third of the time and a fifth of the memory of one piece."""
+"""Characters encoded at once: two thirds of the time and a fifth of the memory of one piece."""
 _OVERLAP = 200
 _SAFE_CUT = re.compile(r"(?<=[^\W\d_][.!?]) (?=[^\W\d_])")
 _FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
@@ -48,7 +48,7 @@ class HfTokenizer:
         return self._template is not None
 
     def count(self, text: str) -> int:
-        return len(self._encode(text))
+        return sum(len(self._encode(piece)) for _, piece in self._chunks(text))
 
     def spans(self, text: str) -> Spans:
         arrays = [np.zeros((0, 2), dtype=np.int64)]

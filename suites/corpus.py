@@ -22,6 +22,8 @@ CHARACTERS_PER_TOKEN = 8
 """Characters of generated text per token of the tier: about 1.6 times what prose needs."""
 SEAM = "\n\n"
 """Between two copies of a text that is used again."""
+SEAM_CONTEXT = 200
+"""Characters on each side that are counted to see what a seam costs."""
 CACHED = 10
 """Corpora kept in memory; the largest, for 1M tokens, takes about 80 MB."""
 
@@ -79,7 +81,7 @@ def get_corpus(spec: str, length: int, seed: int, tokenizer: Tokenizer) -> Corpu
 def _generated(spec: str, size: int, seed: int, tokenizer: Tokenizer) -> Corpus:
     text = GENERATORS[spec](size * CHARACTERS_PER_TOKEN, seed)
     cuts = find_cuts(text, tokenizer)
-    return _tiled(spec, text, cuts, size, ())
+    return _tiled(spec, text, cuts, size, (), tokenizer)
 
 
 def _read(spec: str, size: int, tokenizer: Tokenizer) -> Corpus:
@@ -95,22 +97,25 @@ def _read(spec: str, size: int, tokenizer: Tokenizer) -> Corpus:
         whole = Corpus(spec=spec, text=text, cuts=cuts, period=cuts.n_tokens, notes=source.notes)
         with _lock:
             _cache[whole_key] = whole
-    return _tiled(spec, text, whole.cuts, size, source.notes)
+    return _tiled(spec, text, whole.cuts, size, source.notes, tokenizer)
 
 
-def _tiled(spec: str, text: str, cuts: Cuts, size: int, notes: tuple[str, ...]) -> Corpus:
+def _tiled(spec: str, text: str, cuts: Cuts, size: int, notes: tuple[str, ...], tokenizer: Tokenizer) -> Corpus:
     """The text itself where it holds a window of `size` tokens, else copies of it, so that a window may start anywhere."""
     n_tokens = cuts.n_tokens
     if n_tokens == 0:
         raise DataError(f"the text of {spec} has no tokens; give a file with some words in it")
     if n_tokens >= size:
         return Corpus(spec=spec, text=text, cuts=cuts, period=n_tokens, notes=notes)
+    end, start = text[-SEAM_CONTEXT:], text[:SEAM_CONTEXT]
+    seam = tokenizer.count(end + SEAM + start) - tokenizer.count(end) - tokenizer.count(start)
     copies = -(-size // n_tokens) + 1
-    # One more token than the text: the seam, which the proof of the prompt would correct if it were none or two.
-    shift_characters, shift_tokens = len(text) + len(SEAM), n_tokens + 1
+    shift_characters, shift_tokens = len(text) + len(SEAM), max(1, n_tokens + seam)
     steps = np.arange(copies, dtype=np.int64)[:, None]
     positions = (cuts.positions[None, 1:] + steps * shift_characters).ravel()
     counts = (cuts.counts[None, 1:] + steps * shift_tokens).ravel()
     levels = np.tile(cuts.levels[1:], copies)
-    tiled = make_cuts(np.append(0, positions), np.append(0, counts), np.append(cuts.levels[:1], levels))
+    tiled = make_cuts(
+        np.append(0, positions), np.append(0, np.maximum.accumulate(counts)), np.append(cuts.levels[:1], levels)
+    )
     return Corpus(spec=spec, text=SEAM.join([text] * copies), cuts=tiled, period=shift_tokens, notes=notes)

@@ -85,7 +85,8 @@ def _levels(text: str, codes: NDArray[np.uint32], positions: Ints) -> NDArray[np
     levels[1:-1][word] = WORD
     levels[1:-1][word & (after == 10)] = LINE
     stops = np.fromiter((match.end() for match in _SENTENCE.finditer(text)), dtype=np.int64)
-    levels[np.isin(positions, stops, assume_unique=False)] = SENTENCE
+    at = np.searchsorted(positions, stops)
+    levels[at[positions[at] == stops]] = SENTENCE
     levels[[0, -1]] = SENTENCE
     return levels
 

@@ -68,13 +68,13 @@ def build(
     corpus = get_corpus(haystack, point.length, point.seed, tokenizer)
     budget = point.length - reserve
     window: Window | None = None
-    missing = error = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
+    missing = error = padding = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
     for tries in range(BUILDS):
         if window is None or tries <= FREE_BUILDS:
             window = _window(corpus, wanted, needles, absent, rng, window.start if window else None)
         else:
-            window = move_end(corpus.cuts, window, missing)
-        draft = write(corpus, tokenizer, window, needles, frame)
+            window, padding = _adjusted(corpus, window, padding, missing)
+        draft = write(corpus, tokenizer, window, needles, frame, padding)
         predicted = frame.n_tokens + draft.n_tokens
         n_tokens = predicted + error
         if 0 <= budget - n_tokens <= TOLERANCE:
@@ -97,7 +97,7 @@ def build(
         "context": [len(head), len(head) + len(draft.text)],
         "recycled": draft.n_haystack > corpus.period,
         "predicted": predicted,
-        "notes": list(corpus.notes),
+        "notes": [*corpus.notes, *([f"{padding} dashes end the haystack"] if padding else [])],
     }
     return Sample(
         point=point,
@@ -110,6 +110,14 @@ def build(
         tokenizer=tokenizer.name,
         extra=facts | dict(extra or {}),
     )
+
+
+def _adjusted(corpus: Corpus, window: Window, padding: int, missing: int) -> tuple[Window, int]:
+    """The window with its end moved by `missing` tokens; what no cut can give is padded."""
+    moved = move_end(corpus.cuts, window, missing - padding)
+    gained = int(corpus.cuts.counts[moved.end] - corpus.cuts.counts[window.end])
+    left = padding + missing - gained
+    return moved, left if left > TOLERANCE - AIM else 0
 
 
 def _infeasible(point: Point, reserve: int, n_frame: int, n_needles: int, wanted: int) -> InfeasibleCell:

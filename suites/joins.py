@@ -17,6 +17,8 @@ from longreach.suites.window import Window
 
 CONTEXT = 48
 """Characters on each side of a join that are counted to see what the join costs."""
+PAD = " -"
+"""Added at the end of a haystack whose graphemes are coarser than the tolerance (emoji families), one for each token."""
 _COUNTS_KEPT = 8192
 
 
@@ -65,8 +67,14 @@ def edges(corpus: Corpus, window: Window) -> tuple[int, int]:
     return min(_skip_blanks(corpus.text, int(positions[window.start])), end), end
 
 
-def write(corpus: Corpus, tokenizer: Tokenizer, window: Window, needles: Sequence[Needle], frame: Frame) -> Draft:
-    """The haystack with its needles, and what it costs: attributed counts plus what each join really costs."""
+def write(
+    corpus: Corpus, tokenizer: Tokenizer, window: Window, needles: Sequence[Needle], frame: Frame, padding: int = 0
+) -> Draft:
+    """The haystack with its needles, and what it costs: attributed counts plus what each join really costs.
+
+    Args:
+        padding: times that PAD is added at the end.
+    """
     cuts, text = corpus.cuts, corpus.text
     low, high = edges(corpus, window)
     first, last = int(cuts.counts[window.start]), int(cuts.counts[window.end])
@@ -74,6 +82,7 @@ def write(corpus: Corpus, tokenizer: Tokenizer, window: Window, needles: Sequenc
     n_tokens = last - first
     done = low
     opening = closing = ""
+    pad = PAD * padding
     for cut, group in groupby(zip(window.needles, needles, strict=True), key=lambda pair: pair[0]):
         texts = [needle.text for _, needle in group]
         at = max(low, int(cuts.positions[cut]))
@@ -97,9 +106,11 @@ def write(corpus: Corpus, tokenizer: Tokenizer, window: Window, needles: Sequenc
     n_tokens += count(tokenizer, edge + opening + text[low:begin]) - count(tokenizer, edge) - attributed
     edge = frame.suffix[:CONTEXT]
     kept = text[end:high]
-    n_tokens += count(tokenizer, kept + closing + edge) - count(tokenizer, kept) - count(tokenizer, edge)
+    n_tokens += count(tokenizer, kept + pad + closing + edge) - count(tokenizer, kept) - count(tokenizer, edge)
     placed = tuple((int(cuts.counts[cut]) - first) / (last - first) for cut in window.needles)
-    return Draft(text=opening + "".join(parts) + closing, n_tokens=n_tokens, placed=placed, n_haystack=last - first)
+    return Draft(
+        text=opening + "".join(parts) + pad + closing, n_tokens=n_tokens, placed=placed, n_haystack=last - first
+    )
 
 
 def _own_line(corpus: Corpus, texts: Sequence[str]) -> bool:

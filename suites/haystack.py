@@ -13,7 +13,7 @@ from longreach.harness.errors import ConfigError, DataError, InfeasibleCell
 from longreach.harness.sample import Message, Point, Sample
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.corpus import Corpus, get_corpus
-from longreach.suites.joins import Frame, Needle, count, edges, write
+from longreach.suites.joins import PAD, Frame, Needle, count, edges, write
 from longreach.suites.window import Window, choose, move_end
 
 __all__ = ["Needle", "build"]
@@ -67,13 +67,19 @@ def build(
         raise _infeasible(point, reserve, frame.n_tokens, n_needles, wanted)
     corpus = get_corpus(haystack, point.length, point.seed, tokenizer)
     budget = point.length - reserve
+    depths = [needle.depth for needle in needles]
+    unwanted = [text for text in (*absent, *(needle.text for needle in needles)) if text]
     window: Window | None = None
     missing = error = padding = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
     for tries in range(BUILDS):
         if window is None or tries <= FREE_BUILDS:
-            window = _window(corpus, wanted, needles, absent, rng, window.start if window else None)
+            window = _window(corpus, wanted, depths, unwanted, rng, window.start if window else None)
         else:
-            window, padding = _adjusted(corpus, window, padding, missing)
+            window, padding = _adjusted(corpus, tokenizer, window, padding, missing)
+            low, high = edges(corpus, window)
+            if _first_present(corpus.text[low:high], unwanted):
+                window, padding = None, 0
+                continue
         draft = write(corpus, tokenizer, window, needles, frame, padding)
         predicted = frame.n_tokens + draft.n_tokens
         n_tokens = predicted + error
@@ -112,12 +118,13 @@ def build(
     )
 
 
-def _adjusted(corpus: Corpus, window: Window, padding: int, missing: int) -> tuple[Window, int]:
+def _adjusted(corpus: Corpus, tokenizer: Tokenizer, window: Window, padding: int, missing: int) -> tuple[Window, int]:
     """The window with its end moved by `missing` tokens; what no cut can give is padded."""
-    moved = move_end(corpus.cuts, window, missing - padding)
-    gained = int(corpus.cuts.counts[moved.end] - corpus.cuts.counts[window.end])
-    left = padding + missing - gained
-    return moved, left if left > TOLERANCE - AIM else 0
+    cost = max(1, count(tokenizer, PAD * 8) // 8)
+    missing += padding * cost
+    moved = move_end(corpus.cuts, window, missing)
+    left = missing - int(corpus.cuts.counts[moved.end] - corpus.cuts.counts[window.end])
+    return moved, left // cost if left > TOLERANCE - AIM else 0
 
 
 def _infeasible(point: Point, reserve: int, n_frame: int, n_needles: int, wanted: int) -> InfeasibleCell:
@@ -145,14 +152,12 @@ def _frame(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str) -> Fr
 def _window(
     corpus: Corpus,
     n_tokens: int,
-    needles: Sequence[Needle],
-    absent: Sequence[str],
+    depths: Sequence[float],
+    unwanted: Sequence[str],
     rng: random.Random,
     start: int | None,
 ) -> Window:
-    """A window whose text holds none of `absent` and none of the needles."""
-    depths = [needle.depth for needle in needles]
-    unwanted = [text for text in (*absent, *(needle.text for needle in needles)) if text]
+    """A window whose text holds none of `unwanted`."""
     found = ""
     for _ in range(WINDOWS):
         window = choose(corpus, n_tokens, depths, rng, start)

@@ -239,31 +239,32 @@ def _claims(base: RunData, new: RunData, cells: Sequence[CellChange]) -> tuple[L
 
 
 def _claim(capability: str, before: Estimates, after: Estimates, cells: Sequence[CellChange]) -> LengthClaim:
-    """An effective length has changed only if the brackets are disjoint, or the paired test fires at the length that
-    changed its state: buckets alone jump with a single sample."""
+    """An effective length has changed only if the brackets are disjoint, or the paired test fires at a length that
+    changed sides: buckets alone jump with a single sample."""
     old, new = before.effective[capability], after.effective[capability]
     name = f"effective {capability}"
     shown = f"{name}: {old.text} before, {new.text} now"
-    if old.value == new.value and old.low == new.low:
+    if (old.value, old.low, old.high) == (new.value, new.low, new.high):
         return LengthClaim(
             capability=capability, base=old, new=new, claimed=False, sentence=f"{_upper(shown)}: no change."
         )
     first, second = (_ends(item, found.headline[capability].lengths) for item, found in ((old, before), (new, after)))
     apart = second[1] < first[0] or first[1] < second[0]
     grid = before.headline[capability].lengths
-    reached = min(old.value or 0, new.value or 0)
-    moved = next((length for length in grid if length > reached), None)
-    down = (new.value or 0, new.low or 0) < (old.value or 0, old.low or 0)
+    reached = [item.value or 0 for item in (old, new)]
+    moved = [length for length in grid if min(reached) < length <= max(reached)]
     tasks = before.headline[capability].tasks
-    wanted = "worse" if down else "better"
-    fired = [c for c in cells if c.task in tasks and c.length == moved and c.verdict == wanted]
+    wanted = "worse" if reached[1] < reached[0] else "better"
+    fired = sorted({c.length for c in cells if c.task in tasks and c.length in moved and c.verdict == wanted})
     if apart:
         why = "the brackets do not overlap"
-    elif fired and moved:
-        why = f"the paired test alarms at {format_length(moved)}"
+    elif fired:
+        why = f"the paired test alarms at {join_words([format_length(length) for length in fired])}"
+    elif moved:
+        where = join_words([format_length(length) for length in moved], "or")
+        why = f"not shown, since the brackets overlap and the paired test does not alarm at {where}"
     else:
-        where = f" at {format_length(moved)}" if moved else ""
-        why = f"not shown, since the brackets overlap and the paired test does not alarm{where}"
+        why = "the best estimate is the same; only its bracket differs, and the brackets overlap"
     claimed = apart or bool(fired)
     return LengthClaim(capability=capability, base=old, new=new, claimed=claimed, sentence=f"{_upper(shown)}: {why}.")
 

@@ -6,7 +6,7 @@ from typing import Any
 from longreach.harness.compare import CellChange, Comparison
 from longreach.harness.lengths import format_length
 from longreach.harness.paired_tests import Change
-from longreach.harness.wording import markdown, percent, plain
+from longreach.harness.wording import join_words, markdown, percent, plain
 
 _HEAD = ("task", "length", "pairs", "base", "new", "change (95%)", "lost / won", "p (Holm)", "verdict")
 
@@ -74,19 +74,20 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.noise is not None:
         noise = comparison.noise
         found.append(
-            f"Run noise: a repeat of the base changed {percent(noise.churn, 1)} of its answers ({noise.n:,} pairs, mean "
+            f"Run noise: a repeat of the base changed {percent(noise.churn, 1)} of its scores ({noise.n:,} pairs, mean "
             f"change {change_text(noise)} points)."
         )
     elif comparison.overall is not None:
         found.append(
-            f"{percent(comparison.overall.churn, 1)} of the answers changed; without a repeat of the base run (--repeat) "
-            f"nobody knows how many change by themselves."
+            f"{percent(comparison.overall.churn, 1)} of the scores changed; how many change by themselves is not known "
+            f"without a repeat of the base run (--repeat)."
         )
     weak = [cell.detectable or 1.0 for cell in comparison.cells if cell.verdict == "cannot tell"]
     if weak:
+        ends = join_words(list(dict.fromkeys(f"{100 * value:.0f}" for value in (min(weak), max(weak)))), "to")
         found.append(
-            f"Where it cannot tell, a drop of {100 * min(weak):.0f} to {100 * max(weak):.0f} points is the smallest that "
-            f"so many pairs find four times in five; 200 pairs per length find about 8."
+            f"Where it cannot tell, a drop of {ends} points is the smallest that so many pairs find four times in five; "
+            f"200 pairs per length find about 8."
         )
     return found
 

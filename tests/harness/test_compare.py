@@ -281,7 +281,7 @@ def test_a_repeat_measures_how_much_answers_change_by_themselves(run: MakeRun) -
     assert result.noise is not None
     assert result.noise.churn == pytest.approx(0.06)
     assert result.cells[0].detectable == pytest.approx(minimal_drop(100, 0.06) or 0)
-    assert any("Run noise: a repeat of the base changed 6.0% of its answers" in line for line in to_lines(result))
+    assert any("Run noise: a repeat of the base changed 6.0% of its scores" in line for line in to_lines(result))
 
 
 @pytest.fixture

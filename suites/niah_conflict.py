@@ -17,7 +17,7 @@ from longreach.suites.facts import Draw, asked, bank, check_language, find, reco
 from longreach.suites.haystack import Needle
 from longreach.suites.placing import around, depth_of, hide
 
-RESERVE = 32
+RESERVE = 48  # room for an answer that repeats the question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from longreach.suites.facts import Draw, asked, bank, check_language, find, reco
 from longreach.suites.haystack import Needle
 from longreach.suites.placing import around, depth_of, hide
 
-RESERVE = 32
+RESERVE = 32  # its needles are short: room for an answer that repeats one, and a 256-token prompt still holds five
 MOST = 16
 
 

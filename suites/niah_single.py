@@ -23,7 +23,7 @@ from longreach.suites.placing import depth_of, hide
 
 KINDS = ("fact", "number", "code", "instruction")
 N_CHOICES = 3
-RESERVE = 32  # a bare answer takes under 16 tokens in every tokenizer tried; the rest is for a chatty sentence
+RESERVE = 48  # small chat models repeat the question: up to 35 tokens where each digit is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

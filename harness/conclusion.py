@@ -96,7 +96,7 @@ def samples_to_decide(mean: float, threshold: float) -> int | None:
     """Fewest samples that decide on which side of `threshold` a mean lies, if it stays `mean`; None if too many.
 
     >>> samples_to_decide(0.98, 0.90), samples_to_decide(0.80, 0.90), samples_to_decide(0.90, 0.90)
-    (56, 54, None)
+    (56, 50, None)
     """
     n = 1
     while state_of(mean * n, n, threshold) == "undecided":

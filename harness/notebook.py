@@ -28,7 +28,6 @@ LIMIT_S = 180.0
 """Seconds for the whole notebook; 3 are usual."""
 RECALL = 0.95
 """Asked of retrieval beside its own threshold: is recall above 0.95?"""
-_COLORS = {"retrieval": "#0072b2", "reasoning": "#d55e00"}
 _CELL = "# %% "
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -98,9 +97,6 @@ def notebook_cells(
         simulated=simulated,
         headline=ascii(tasks),
         questions=ascii(questions),
-        recall=RECALL,
-        colors=_COLORS,
-        style="longreach.templates.card",
     )
     return [_cell(part) for part in f"\n{text}".split(f"\n{_CELL}")[1:]]
 

@@ -207,13 +207,19 @@ def model_name(card: Mapping[str, Any]) -> str:
     return plain(model.get("name") if isinstance(model, Mapping) else model) or "model"
 
 
+def _marks(card: Mapping[str, Any]) -> list[str]:
+    """SIMULATED, IMPORTED and the like: what must stand beside every number."""
+    found = [plain(mark) for mark in card.get("marks") or ()]
+    return ["SIMULATED", *found] if card.get("simulated") and "SIMULATED" not in found else found
+
+
 def metadata(card: Mapping[str, Any], model: str | None = None) -> dict[str, Any]:
     """Hugging Face `model-index` of a card.json: one entry per task and length, n and interval in the metric's args.
 
     Args:
         model: name to be listed under; the card's own if None.
     """
-    mark = "SIMULATED " if card.get("simulated") else ""
+    mark = "".join(f"{word} " for word in _marks(card))
     results = [
         {
             "task": {"type": "text-generation"},
@@ -270,8 +276,9 @@ def eval_results(card: Mapping[str, Any], benchmarks: Mapping[str, str], folder:
     """
     import yaml
 
-    if card.get("simulated"):
-        raise ConfigError("this card is SIMULATED; results for a public benchmark come from a real model only")
+    marks = _marks(card)
+    if any(mark == "SIMULATED" or "NOT A LANGUAGE MODEL" in mark for mark in marks):
+        raise ConfigError(f"this card is marked {marks[0]}; results for a public benchmark come from real models only")
     found = measured(card)
     files: dict[str, list[dict[str, Any]]] = {}
     for task, benchmark in benchmarks.items():
@@ -314,6 +321,7 @@ def _entries(card: Mapping[str, Any], task: str, benchmark: str, found: Sequence
     provenance = card.get("provenance") or {}
     date = provenance.get("started") or provenance.get("date")
     entries = []
+    mark = "".join(f"{word}; " for word in _marks(card))
     for item in own:
         interval = f"mean strict score {item.mean:g} (95% {item.low:g} to {item.high:g}, n {item.n})"
         rule = "value by the published rule; " if item.published is not None else ""
@@ -322,7 +330,7 @@ def _entries(card: Mapping[str, Any], task: str, benchmark: str, found: Sequence
                 "dataset": {"id": match["id"], "task_id": template.replace("{length}", str(item.length))},
                 "value": item.mean if item.published is None else item.published,
                 **({"date": str(date)} if date else {}),
-                "notes": f"longreach, {plain(task)} at {item.length:,} tokens; {rule}{interval}; scale 0 to 1",
+                "notes": f"{mark}longreach, {plain(task)} at {item.length:,} tokens; {rule}{interval}; scale 0 to 1",
             }
         )
     return entries

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from longreach.harness.cells import task_facts
 from longreach.harness.curves import CurvePoint
 from longreach.harness.estimates import Estimates, estimate
 from longreach.harness.gates import Gate, GateResult, check_metric, parse_gate, show
@@ -25,10 +26,9 @@ def check_gates(texts: Sequence[str], records: Sequence[Record], config: Mapping
     Raises:
         ConfigError: a text that is no gate. UnknownName: no such metric.
     """
-    gates = [parse_gate(text) for text in texts]
+    labels = task_facts(config, records)
+    gates = [parse_gate(text, lambda metric, text=text: check_metric(text, metric, labels, tasks())) for text in texts]
     estimates = estimate(records, config)
-    for gate in gates:
-        check_metric(gate, estimates.facts, tasks())
     counted = [record for record in records if record.outcome in COUNTED and record.origin != "vendor"]
     return [_check(gate, estimates, counted, config) for gate in gates]
 

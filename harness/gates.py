@@ -4,7 +4,7 @@ recall@64k > 0.95, effective_reasoning >= 32k, ruler.vt@128k >= 70%, ttft_p95@64
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -127,8 +127,11 @@ class _Reader:
         )
 
 
-def parse_gate(text: str) -> Gate:
+def parse_gate(text: str, check: Callable[[str], None] | None = None) -> Gate:
     """The gate that `text` spells. Whether its metric exists is known only beside a run.
+
+    Args:
+        check: called with the metric before the rest is read, so that a misspelt one is the first complaint.
 
     >>> parse_gate("ttft_p95@64k < 500ms").bound
     0.5
@@ -141,6 +144,8 @@ def parse_gate(text: str) -> Gate:
     if not match:
         raise reader.error("a metric is needed here")
     metric = match[0]
+    if check:
+        check(metric)
     kind = METRICS.get(metric, "rate")
     length = _length(reader, kind)
     reader.blank()
@@ -189,24 +194,24 @@ def _bound(reader: _Reader, kind: Kind) -> float:
     return bound
 
 
-def check_metric(gate: Gate, labels: Iterable[str], registered: Iterable[str] = ()) -> None:
+def check_metric(text: str, metric: str, labels: Iterable[str], registered: Iterable[str] = ()) -> None:
     """Refuses a metric that is neither a fixed one, nor a task of the run (`labels`), nor a task that exists at all.
 
     Raises:
         UnknownName: the nearest metric is named.
     """
     labels = list(labels)
-    if gate.metric in METRICS or gate.metric in labels:
+    if metric in METRICS or metric in labels:
         return
-    base = gate.metric.partition("[")[0]
+    base = metric.partition("[")[0]
     variants = [label for label in labels if label.partition("[")[0] == base]
     if variants:
         raise UnknownName(
-            f"gate {gate.text!r}, column 1: this run has no task {gate.metric!r}, but {', '.join(variants)}; name one of them"
+            f"gate {text!r}, column 1: this run has no task {metric!r}, but {', '.join(variants)}; name one of them"
         )
     if base not in registered:
-        near = did_you_mean(gate.metric, [*METRICS, *labels])
-        raise UnknownName(f"gate {gate.text!r}, column 1: there is no metric {gate.metric!r}; {near}")
+        near = did_you_mean(metric, [*METRICS, *labels])
+        raise UnknownName(f"gate {text!r}, column 1: there is no metric {metric!r}; {near}")
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:

@@ -57,12 +57,11 @@ def warnings(base: RunData, new: RunData, pairing: Pairing) -> Iterator[str]:
             f"Lengths are in different units: {base.tokenizer} in the base, {new.tokenizer} in the new run. The same label "
             f"stands for different amounts of text; only samples with identical prompts are compared."
         )
-    for run, which in ((base, "base"), (new, "new run")):
-        if (run.config.get("tokenizer") or {}).get("is_estimate"):
-            yield f"Lengths of the {which} are estimated ({run.tokenizer} is not the model's own tokenizer)."
-    simulated = [w for run, w in ((base, "base"), (new, "new run")) if (run.config.get("model") or {}).get("simulated")]
-    if simulated:
-        yield f"SIMULATED: the {join_words(simulated)} answered from the answer key."
+    runs = ((base, "the base"), (new, "the new run"))
+    if estimated := [which for run, which in runs if (run.config.get("tokenizer") or {}).get("is_estimate")]:
+        yield f"Lengths of {join_words(estimated)} are estimated: the tokenizer is not the model's own."
+    if simulated := [which for run, which in runs if (run.config.get("model") or {}).get("simulated")]:
+        yield f"SIMULATED: {join_words(simulated)} answered from the answer key."
     if base.config.get("seed") != new.config.get("seed"):
         yield (
             f"The seeds differ ({base.config.get('seed')} and {new.config.get('seed')}), so that the prompts do; run both "

@@ -146,6 +146,11 @@ def test_an_unknown_metric_names_the_nearest(make: Any, check: Check) -> None:
         check("recal@4k > 0.9", make.row("niah.single", {4096: 60}, 60))
 
 
+def test_a_misspelt_metric_is_the_first_complaint(make: Any, check: Check) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'ttft_p95'"):
+        check("ttft_p59@4k < 30s", make.row("niah.single", {4096: 60}, 60))
+
+
 def test_a_task_name_without_its_brackets_lists_the_variants(make: Any, check: Check) -> None:
     records = make.row("niah.multi[needles=4]", {4096: 60}, 60)
     with pytest.raises(UnknownName, match=r"niah\.multi\[needles=4\]"):

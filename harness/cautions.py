@@ -107,7 +107,8 @@ def _tokenizer(config: Mapping[str, Any]) -> list[str]:
 def _window(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
     facts = (config.get("model") or {}).get("facts") or {}
     native = facts.get("native_window")
-    scaling = facts.get("rope_scaling")
+    rope = facts.get("rope") or {}
+    scaling = facts.get("rope_scaling") or any("scaling" in name for name in rope)
     lengths = sorted({cell.length for cell in estimates.cells if cell.n})
     if not isinstance(native, int) or not lengths or lengths[-1] <= native or scaling:
         return []
@@ -162,7 +163,7 @@ def _first_failures(estimates: Estimates) -> list[str]:
 
 def _zones(estimates: Estimates) -> list[str]:
     grid = {curve.name: curve.lengths for curve in estimates.tasks}
-    return [f"Dead zone of {task}: {sentence}." for task, sentence in zone_sentences(estimates.zones, grid)]
+    return zone_sentences(estimates.zones, grid)
 
 
 def _worst(estimates: Estimates) -> list[str]:

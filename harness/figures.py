@@ -88,6 +88,7 @@ def render(figure: "Figure") -> tuple[bytes, str]:
     """PNG bytes and SVG text, without dates."""
     png, svg = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", metadata={"Software": None})
+    figure.set_layout_engine("none")  # the layout that was found is kept, so that it is not sought again
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return png.getvalue(), svg.getvalue().decode("utf-8")
 

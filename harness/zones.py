@@ -83,30 +83,36 @@ def _zone(row: Sequence[Cell], start: int, size: int, tail: float) -> Zone | Non
     )
 
 
-def zone_sentences(zones: Sequence[Zone], lengths: Mapping[str, Sequence[int]]) -> list[tuple[str, str]]:
-    """(task, sentence) for each zone; equal depths at neighbouring lengths become one sentence.
+def zone_sentences(zones: Sequence[Zone], lengths: Mapping[str, Sequence[int]]) -> list[str]:
+    """One sentence per task; equal depths at neighbouring lengths are said once.
 
     Args:
         lengths: tested lengths by task, ascending.
     """
-    groups: dict[tuple[str, float, float], list[Zone]] = {}
+    groups: dict[str, dict[tuple[float, float], list[Zone]]] = {}
     for zone in zones:
-        groups.setdefault((zone.task, zone.depth_from, zone.depth_to), []).append(zone)
+        groups.setdefault(zone.task, {}).setdefault((zone.depth_from, zone.depth_to), []).append(zone)
     sentences = []
-    for (task, _, _), group in groups.items():
-        grid = list(lengths[task])
-        run = [group[0]]
-        for zone in group[1:]:
-            if grid.index(zone.length) == grid.index(run[-1].length) + 1:
-                run.append(zone)
-            else:
-                sentences.append((task, _sentence(run, grid)))
-                run = [zone]
-        sentences.append((task, _sentence(run, grid)))
+    for task, places in groups.items():
+        parts = [_part(run, lengths[task]) for group in places.values() for run in _runs(group, list(lengths[task]))]
+        threshold = next(iter(places.values()))[0].threshold
+        noun = "Dead zone" if len(parts) == 1 else "Dead zones"
+        sentences.append(f"{noun} of {task} (below {percent(threshold)} at 97.5% confidence): {'; '.join(parts)}.")
     return sentences
 
 
-def _sentence(run: Sequence[Zone], grid: Sequence[int]) -> str:
+def _runs(group: Sequence[Zone], grid: Sequence[int]) -> list[list[Zone]]:
+    """Zones at neighbouring lengths together."""
+    runs = [[group[0]]]
+    for zone in group[1:]:
+        if grid.index(zone.length) == grid.index(runs[-1][-1].length) + 1:
+            runs[-1].append(zone)
+        else:
+            runs.append([zone])
+    return runs
+
+
+def _part(run: Sequence[Zone], grid: Sequence[int]) -> str:
     zone = run[0]
     n = sum(item.n for item in run)
     mean = math.fsum(item.mean * item.n for item in run) / n
@@ -121,4 +127,4 @@ def _sentence(run: Sequence[Zone], grid: Sequence[int]) -> str:
         when = f"from {first} on"
     else:
         when = f"at {first}" if len(run) == 1 else f"from {first} to {last}"
-    return f"{where} {when}: {percent(mean)} (n {n:,}), below {percent(zone.threshold)} at 97.5% confidence"
+    return f"{where} {when}: {percent(mean)} (n {n:,})"

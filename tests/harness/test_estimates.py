@@ -263,7 +263,7 @@ def test_dead_zones_read_as_one_sentence(make: Any, estimated: Any) -> None:
             records += make.cell("niah.single", length, depth, right, 10)
     grid = {"niah.single": [8 * K, 32 * K, 64 * K]}
     assert zone_sentences(estimated(records).zones, grid) == [
-        ("niah.single", "between 25% and 50% depth from 32k on: 20% (n 40), below 90% at 97.5% confidence")
+        "Dead zone of niah.single (below 90% at 97.5% confidence): between 25% and 50% depth from 32k on: 20% (n 40)."
     ]
 
 

@@ -132,7 +132,7 @@ class Tracking:
     def _example_lines(self, tokenizer: Tokenizer) -> int:
         """Noise lines that fit the example's length: bisected, as RULER does, on stand-in names."""
         chain = statements([letter * EXAMPLE_NAME_LENGTH for letter in ascii_uppercase[: self.hops + 1]], VALUES[0])
-        low, high = 0, EXAMPLE_LENGTH
+        low, high = 0, EXAMPLE_LENGTH // 10  # a noise line is 20 words
         while high - low > 1:
             middle = (low + high) // 2
             text = self._one_shot([*chain, *[NOISE] * middle], VALUES[0])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from longreach.harness.cells import task_facts
@@ -27,7 +28,7 @@ def check_gates(texts: Sequence[str], records: Sequence[Record], config: Mapping
         ConfigError: a text that is no gate. UnknownName: no such metric.
     """
     labels = task_facts(config, records)
-    gates = [parse_gate(text, lambda metric, text=text: check_metric(text, metric, labels, tasks())) for text in texts]
+    gates = [parse_gate(text, partial(check_metric, labels=labels, registered=tasks())) for text in texts]
     estimates = estimate(records, config)
     counted = [record for record in records if record.outcome in COUNTED and record.origin != "vendor"]
     return [_check(gate, estimates, counted, config) for gate in gates]

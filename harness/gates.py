@@ -127,11 +127,11 @@ class _Reader:
         )
 
 
-def parse_gate(text: str, check: Callable[[str], None] | None = None) -> Gate:
+def parse_gate(text: str, check: Callable[[str, str], None] | None = None) -> Gate:
     """The gate that `text` spells. Whether its metric exists is known only beside a run.
 
     Args:
-        check: called with the metric before the rest is read, so that a misspelt one is the first complaint.
+        check: called with the text and the metric before the rest is read, so that a misspelt one is the first complaint.
 
     >>> parse_gate("ttft_p95@64k < 500ms").bound
     0.5
@@ -145,7 +145,7 @@ def parse_gate(text: str, check: Callable[[str], None] | None = None) -> Gate:
         raise reader.error("a metric is needed here")
     metric = match[0]
     if check:
-        check(metric)
+        check(text, metric)
     kind = METRICS.get(metric, "rate")
     length = _length(reader, kind)
     reader.blank()

@@ -78,8 +78,8 @@ class TiktokenTokenizer:
         except UnicodeEncodeError:
             ids = self._encoding.encode_to_numpy(text.encode("utf-8", "replace").decode(), disallowed_special=())
         except BaseException as error:
-            # A stack overflow on endless white space comes as a PanicException, which is no Exception.
-            if type(error).__name__ != "PanicException":
+            # Endless white space overflows the regex stack: a ValueError or a PanicException, which is no Exception.
+            if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
                 raise
             raise DataError(
                 "tiktoken cannot encode this text, which holds a run of several hundred thousand blanks; shorten it"

@@ -7,7 +7,7 @@ from typing import Any
 
 from longreach.harness.curves import Curve, CurvePoint
 from longreach.harness.estimates import Estimates
-from longreach.harness.intervals import cannot_show, clopper_pearson, min_n, wilson
+from longreach.harness.intervals import cannot_show, clopper_pearson, min_n, state_of, wilson
 from longreach.harness.lengths import format_length
 from longreach.harness.record import OUTCOMES
 from longreach.harness.wording import join_words, percent, seconds, usd
@@ -121,6 +121,8 @@ def _size_sentence(capability: str, point: CurvePoint, threshold: float) -> str 
     if not point.tested:
         return None
     length, n = format_length(point.length), math.floor(point.n_effective + 1e-9)
+    if state_of(point.s, point.n_effective, threshold) == "fail":
+        return None  # more samples are not what is missing
     word = "recall" if capability == "retrieval" else "reasoning"
     if text := cannot_show(length, n, threshold):
         return f"{word.capitalize()}: {text}"

@@ -40,14 +40,19 @@ def clause(capability: str, found: Estimate, markup: Markup) -> str:
         return f"{start}, the largest length tested"
     if found.low == found.value == found.high:
         return f"{start} (not beyond)"
-    return f"{start} ({_best(found)}, {_upper(found)})"
+    return f"{start} ({_ends(found)})"
 
 
 def _nothing_reliable(verb: str, found: Estimate, markup: Markup) -> str:
     if found.censored == "below grid" and found.state == "measured" and found.high is not None:
         first = markup.strong(format_length(found.high))
         return f"does not {verb} reliably even at {first}, the shortest length tested"
-    return f"is not shown to {verb} reliably at any tested length ({_best(found)}, {_upper(found)})"
+    return f"is not shown to {verb} reliably at any tested length ({_ends(found)})"
+
+
+def _ends(found: Estimate) -> str:
+    """Best estimate and upper end; the largest tested length as best estimate says both."""
+    return _best(found) if found.censored == "above grid" else f"{_best(found)}, {_upper(found)}"
 
 
 def _best(found: Estimate) -> str:
@@ -126,11 +131,6 @@ def tokens(value: int | None) -> str:
     return "not stated" if value is None else f"{value:,}"
 
 
-def best_text(found: Estimate) -> str:
-    """The best estimate for a table."""
-    return found.text
-
-
 def bracket_text(found: Estimate) -> str:
     """The 95% bracket for a table; its low end is what is reliable."""
     if found.state == "not_measured":
@@ -141,7 +141,7 @@ def bracket_text(found: Estimate) -> str:
         first = f"< {found.first:,}" if found.first else "none"
         if found.state == "measured" or found.high is None:
             return first
-        return f"{first} to {_high_text(found)}"
+        return f"{first} to {_high_text(found)}" if found.high_found else "open: neither end is certain"
     if found.low == found.high:
         return f">= {found.low:,}" if found.censored == "above grid" else f"{found.low:,}"
     return f"{found.low:,} to {_high_text(found)}"
@@ -170,7 +170,7 @@ def headline_rows(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple
     curves = [estimates.headline.get(capability) for capability in both]
     rules = [estimates.rules.get(capability) for capability in both]
     rows = [
-        ("best estimate, tokens", [tokens(advertised), *(best_text(estimate) for estimate in found)]),
+        ("best estimate, tokens", [tokens(advertised), *(estimate.text for estimate in found)]),
         (
             "95% bracket, tokens (its low end is what is reliable)",
             ["", *(bracket_text(estimate) for estimate in found)],

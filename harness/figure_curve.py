@@ -23,14 +23,17 @@ _STRIP = {"retrieval": -0.065, "reasoning": -0.125}
 
 
 def lines(estimates: Estimates) -> list[tuple[Curve, bool]]:
-    """Curves to draw; True marks the thick ones. A family that is the whole headline is not drawn twice."""
+    """Curves to draw; True marks the thick ones. Thin: families, and tasks where a family would only repeat the
+    headline or where the headline leaves them out."""
     thick = list(estimates.headline.values())
     thick += [curve for curve in estimates.families if curve.capability == "documents"]
     drawn = {frozenset(curve.tasks) for curve in thick}
+    repeated = {task for curve in estimates.families if frozenset(curve.tasks) in drawn for task in curve.tasks}
+    inside = {task for curve in thick for task in curve.tasks} - repeated
     thin = []
     for curve in (*estimates.families, *estimates.tasks):
-        outside = curve.kind == "task" and not any(curve.name in head.tasks for head in thick)
-        if frozenset(curve.tasks) not in drawn and (curve.kind == "family" or outside):
+        wanted = curve.kind == "family" or curve.name not in inside
+        if wanted and frozenset(curve.tasks) not in drawn:
             drawn.add(frozenset(curve.tasks))
             thin.append(curve)
     return [(curve, True) for curve in thick] + [(curve, False) for curve in thin]
@@ -55,7 +58,7 @@ def draw_curve(estimates: Estimates, title: str, advertised: int | None) -> Draw
     _references(axes, estimates, lengths)
     for capability, found in estimates.effective.items():
         _effective(axes, capability, found)
-    axes.set_title(drawable(title, 78))
+    axes.set_title(drawable(title, 62))
     axes.set_xlabel("prompt length with room for the answer, tokens (log2)")
     axes.set_ylabel("mean score")
     if axes.get_legend_handles_labels()[0]:
@@ -64,7 +67,7 @@ def draw_curve(estimates: Estimates, title: str, advertised: int | None) -> Draw
     words = ". ".join(curve_words(curve) for curve, _ in curves)
     caption = (
         "Mean score against prompt length with 95% bands; dashed: thresholds; bars below the axis: brackets of the "
-        "effective lengths (filled mark: reliable, hollow mark: best estimate)."
+        "effective lengths (filled mark: reliable, hollow mark: best estimate); n/t: not tested, n/s: not supported."
     )
     return Drawing(
         name="accuracy-by-length", caption=caption, alt=f"Accuracy against length. {words}.", png=png, svg=svg
@@ -155,7 +158,7 @@ def _line(axes: "Axes", curve: Curve, thick: bool, rank: int) -> None:
             axes.vlines(x, low, high, color=color, linewidth=1.4, alpha=0.6, zorder=1)
     for point in curve.points:
         if thick and not point.tested:
-            words = "n/s" if point.blocked_by == "overflow" else "not tested"
+            words = "n/s" if point.blocked_by == "overflow" else "n/t"
             shift = 0.02 if curve.capability == "retrieval" else 0.08
             axes.text(math.log2(point.length), shift, words, ha="center", va="bottom", fontsize=8.5, color=color)
 

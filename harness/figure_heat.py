@@ -40,7 +40,10 @@ def draw_heat(task: str, cells: Sequence[Cell], name: str, title: str) -> Drawin
         for column, depth in enumerate(depths):
             _cell(axes, column, row, grid.get((length, depth)), wide=wide)
     _frame(axes, lengths, depths)
-    axes.set_title(drawable(title, 74 if width > 7 else 46))
+    if wide:
+        counts = [{cell.n for cell in cells if cell.length == length} for length in lengths]
+        axes.set_yticks(range(len(lengths)), [_row_label(*row) for row in zip(lengths, counts, strict=True)])
+    axes.set_title(drawable(title, 62 if width > 7 else 40))
     _scale(scale, cells[0].threshold, width)
     png, svg = render(figure)
     return Drawing(name=name, caption=_caption(task, cells[0].threshold), alt=_alt(task, cells), png=png, svg=svg)
@@ -67,6 +70,12 @@ def _cell(axes: "Axes", column: int, row: int, cell: Cell | None, *, wide: bool)
         return
     axes.text(column, row - 0.12, percent(cell.mean), ha="center", va="center", fontsize=10, color=ink)
     axes.text(column, row + 0.26, f"n {cell.n:,}", ha="center", va="center", fontsize=7.5, color=ink)
+
+
+def _row_label(length: int, counts: set[int]) -> str:
+    """Length and n of a row whose cells are too narrow to hold n."""
+    low, high = min(counts), max(counts)
+    return f"{format_length(length)}\nn {low:,}" + (f" to {high:,}" if high > low else "")
 
 
 def _frame(axes: "Axes", lengths: Sequence[int], depths: Sequence[float | None]) -> None:

@@ -6,6 +6,7 @@ attributed: the whole text is encoded once, and a slice between two cuts costs t
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,15 +20,18 @@ GRAPHEME, WORD, LINE, SENTENCE = 0, 1, 2, 3
 
 _ABBREVIATIONS = ("Mr", "Mrs", "Ms", "Dr", "St", "Prof", "vs", "No", "Fig", "Jr", "Sr", "e.g", "i.e", "cf", "al")
 _CLOSING = r"[\"'”’»)\]*_`]*"
-_SENTENCE = re.compile(
-    "(?<!\\b[A-Z])"
-    + "".join(rf"(?<!\b{re.escape(word)})" for word in _ABBREVIATIONS)
-    + rf"[.!?…]+{_CLOSING}(?=\s+[^\sa-z]|\s*\Z|\s*\n)"  # a stop, then no small letter
-    + r"|[。！？｡．]+[」』”’）》〉】]*"
-    + rf"|[؟۔।॥።։။៕]+{_CLOSING}"
-    + r"|(?<=[:;{}>])(?=\n)"  # the end of a line of code or of a heading
-    + r"|(?<=\S)(?=\n[ \t]*\n)"
+# Each pattern begins with a set of characters, which `re` finds ten times as fast as a look-behind.
+_SENTENCE_ENDS = (
+    re.compile(
+        r"[.!?…]+(?<!\b[A-Z]\.)"
+        + "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _ABBREVIATIONS)
+        + rf"{_CLOSING}(?=\s+[^\sa-z]|\s*\Z|\s*\n)"  # no small letter after it
+    ),
+    re.compile(r"[。！？｡．]+[」』”’）》〉】]*"),
+    re.compile(rf"[؟۔।॥።։។៕]+{_CLOSING}"),
+    re.compile(r"[:;{}>](?=\n)"),  # the end of a line of code or of a heading
 )
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _JOINERS = frozenset({0x200D, 0xFE0E, 0xFE0F, 0x0E33, 0x0EB3, *range(0x1F3FB, 0x1F400), *range(0xE0020, 0xE0080)})
 
 
@@ -84,11 +88,18 @@ def _levels(text: str, codes: NDArray[np.uint32], positions: Ints) -> NDArray[np
     word = _is_space(after) & ~_is_space(before)
     levels[1:-1][word] = WORD
     levels[1:-1][word & (after == 10)] = LINE
-    stops = np.fromiter((match.end() for match in _SENTENCE.finditer(text)), dtype=np.int64)
-    at = np.searchsorted(positions, stops)
-    levels[at[positions[at] == stops]] = SENTENCE
+    for pattern in _SENTENCE_ENDS:
+        _raise(levels, positions, (match.end() for match in pattern.finditer(text)))
+    _raise(levels, positions, (match.start() for match in _BLANK_LINE.finditer(text)))
     levels[[0, -1]] = SENTENCE
     return levels
+
+
+def _raise(levels: NDArray[np.int8], positions: Ints, ends: Iterator[int]) -> None:
+    """Make sentence ends of the cuts that stand at `ends` (ascending)."""
+    stops = np.fromiter(ends, dtype=np.int64)
+    at = np.searchsorted(positions, stops)
+    levels[at[positions[at] == stops]] = SENTENCE
 
 
 def _is_space(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from longreach.harness.intervals import Interval
+from longreach.harness.intervals import Interval, clopper_pearson
 
 Counts = Mapping[float, int]
 """Score in [0, 1] -> how often it occurred."""
@@ -51,6 +51,21 @@ ZONES: Mapping[str, Zone] = {
     "reasoning": Zone(threshold=0.70, delta=0.10),
 }
 """Default zone by capability."""
+
+
+RELATIVE_LEVEL = 0.02
+"""alpha and beta of a scan against a relative threshold: the other half percent of each pays for the base."""
+
+
+def relative_zone(s: float, n: int, *, share: float = 0.85, delta: float = 0.05) -> Zone | None:
+    """Zone around `share` x the base score, which is known only from `n` short samples with sum of scores `s`.
+
+    Its ends are moved inwards by the Clopper-Pearson limits of the base (0.005 on each side). None if less than 0.04
+    is left between them: take more base samples, 1,600 as a rule (they are short and cheap).
+    """
+    limits = clopper_pearson(s, n, 0.005)
+    low, high = share * limits.high - delta, share * limits.low + delta
+    return Zone(threshold=(low + high) / 2, delta=(high - low) / 2) if high - low >= 0.04 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from longreach.harness.evalues import (
     Zone,
     confidence_sequence,
     count,
+    relative_zone,
     strict_evidence,
     tempering,
     zone_evidence,
@@ -107,6 +108,13 @@ def test_tempering_divides_every_increment() -> None:
 def test_a_zone_that_leaves_the_open_interval_is_refused(threshold: float, delta: float) -> None:
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         Zone(threshold=threshold, delta=delta)
+
+
+def test_a_relative_threshold_pays_for_what_is_not_known_of_the_base() -> None:
+    zone = relative_zone(1584, 1600)
+    assert zone is not None
+    assert 0.85 * 0.99 - 0.05 < zone.low < zone.high < 0.85 * 0.99 + 0.05
+    assert relative_zone(180, 200) is None
 
 
 def _exact(p: float, cap: int = 300) -> tuple[float, float, float, float]:

@@ -208,7 +208,10 @@ def _read_path(path: Path) -> CorpusText:
     if not texts:
         raise DataError(f"the folder {path} holds no text files; give one with .txt or .md files in it")
     text, notes = clean("\n\n".join(texts))
-    notes = (*notes, *((f"{skipped:,} files skipped that are not text",) if skipped else ()))
+    notes = (
+        *notes,
+        *((f"{skipped:,} file{'' if skipped == 1 else 's'} that held no text skipped",) if skipped else ()),
+    )
     return CorpusText(
         text=text, digest=sha.hexdigest()[:16], license="as the files' owner says", source=str(path), notes=notes
     )

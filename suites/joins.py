@@ -126,7 +126,9 @@ def _inserted(corpus: Corpus, texts: Sequence[str], at: int, after: int) -> tupl
     """What is written at the character `at` (white space up to `after` follows), and where the text goes on."""
     blank = corpus.text[at:after]
     before = corpus.text[at - 1 : at]
-    if _own_line(corpus, texts) or (blank.startswith("\n") and not _ends_paragraph(corpus, at, blank)):
+    if _own_line(corpus, texts) or (
+        blank.startswith("\n") and not (blank.count("\n") > 1 and _ends_sentence(corpus.text, at))
+    ):
         joined = "\n" + "\n".join(texts)
         return (joined, at) if blank.startswith("\n") else (joined + "\n", after)
     if blank:
@@ -136,22 +138,26 @@ def _inserted(corpus: Corpus, texts: Sequence[str], at: int, after: int) -> tupl
     return " " + " ".join(texts) + " ", at
 
 
-def _ends_paragraph(corpus: Corpus, at: int, blank: str) -> bool:
-    """True where a blank line follows running text, so that the needle ends the paragraph."""
-    return blank.count("\n") > 1 and corpus.text[at - 1] not in ":;{}>"
+def _ends_sentence(text: str, at: int) -> bool:
+    """True if running text, not a line of code or a heading, ends before the character `at`."""
+    return any(character in ".!?…" for character in text[max(0, at - 3) : at])
 
 
 def _joined(corpus: Corpus, texts: Sequence[str], at: int | None, next_at: int | None) -> str:
     """Needles at the window's end (after the character `at`) or start (before the character `next_at`)."""
     text = corpus.text
     if at is not None:
-        if _own_line(corpus, texts):
+        own_line = _own_line(corpus, texts)
+        if not own_line and _is_spaceless(text[at - 1]) and not text[at : at + 1].isspace():
+            return "".join(texts)
+        if own_line or not _ends_sentence(text, at):
             return "\n" + "\n".join(texts)
-        spaceless = _is_spaceless(text[at - 1]) and not text[at : at + 1].isspace()
-        return "".join(texts) if spaceless else " " + " ".join(texts)
+        return " " + " ".join(texts)
     assert next_at is not None
-    line = text[next_at - 1 : next_at] == "\n" and text[next_at - 2 : next_at] != "\n\n"
-    if line or _own_line(corpus, texts):
+    end = next_at
+    while end > 0 and text[end - 1].isspace():
+        end -= 1
+    if _own_line(corpus, texts) or ("\n" in text[end:next_at] and not _ends_sentence(text, end)):
         return "\n".join(texts) + "\n"
     return "".join(texts) if _is_spaceless(text[next_at]) else " ".join(texts) + " "
 

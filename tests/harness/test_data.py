@@ -85,7 +85,7 @@ def test_a_folder_is_read_in_order_without_what_is_no_text(tmp_path: Path) -> No
     (tmp_path / ".hidden.txt").write_text("never", encoding="utf-8")
     content = read_corpus(pin(str(tmp_path)))
     assert content.text == "first\n\nsecond\n\nthird"
-    assert content.notes == ("1 files skipped that are not text",)
+    assert content.notes == ("1 file that held no text skipped",)
 
 
 def test_utf_16_with_a_mark_is_read(tmp_path: Path) -> None:

@@ -213,6 +213,13 @@ def test_any_script_is_filled_exactly(tmp_path: Path, text: str, tokenizer: Toke
         assert abs(sample.placed[0] - 0.3) <= (0.06 if "👨" in text else 0.01)
 
 
+def test_needles_in_code_stand_on_lines_of_their_own(tmp_path: Path) -> None:
+    spec = _file(tmp_path, "x = f(1)\nfor y in x:\n    print(y)\n\n" * 4000)
+    for depth in (0.0, 0.3, 0.6, 1.0):
+        sample = _build(length=4096, depths=(depth,), haystack=spec)
+        assert FACT in sample.haystack_text.split("\n")
+
+
 def test_needles_follow_chinese_stops_without_a_blank(tmp_path: Path) -> None:
     needle = "老王最喜欢的水果是木瓜。"
     spec = _file(tmp_path, "今天下雨。我们回家吃饭，看书。" * 5000)

@@ -6,7 +6,7 @@ Waiting is never part of a latency: the model measures that itself, from the mom
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from longreach.harness.errors import ContentFiltered, ContextOverflow, ModelError, ModelUnusable, PromptTooLarge
@@ -45,6 +45,14 @@ class Answer:
     """Failed attempts that the server may have charged for."""
 
 
+async def _wait(stop: asyncio.Event, seconds: float) -> None:
+    """So many seconds, or until `stop` is set."""
+    try:
+        await asyncio.wait_for(stop.wait(), seconds)
+    except TimeoutError:
+        return
+
+
 @dataclass(slots=True)
 class Gate:
     """Holds back all requests to one endpoint while it asks for a pause."""
@@ -52,6 +60,7 @@ class Gate:
     stop: asyncio.Event
     """Set: whoever waits stops waiting."""
     clock: Callable[[], float] = time.monotonic
+    wait: Callable[[asyncio.Event, float], Awaitable[None]] = _wait
     _until: float = field(default=0.0, init=False)
 
     def hold(self, seconds: float) -> None:
@@ -60,12 +69,8 @@ class Gate:
 
     async def pause(self, seconds: float) -> None:
         """Waits, or returns at once when the run is stopped."""
-        if seconds <= 0 or self.stop.is_set():
-            return
-        try:
-            await asyncio.wait_for(self.stop.wait(), seconds)
-        except TimeoutError:
-            return
+        if seconds > 0 and not self.stop.is_set():
+            await self.wait(self.stop, seconds)
 
     async def passed(self) -> float:
         """Returns when sending is allowed, with the seconds waited."""

@@ -50,9 +50,9 @@ def normalise(arguments: list[str]) -> list[str]:
     return found
 
 
-def main() -> NoReturn:
-    """Entry point of the `longreach` command."""
-    sys.exit(run_command(sys.argv[1:]))
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Entry point of the `longreach` command; always leaves by SystemExit."""
+    sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
 
 
 def run_command(arguments: list[str]) -> int:

@@ -35,7 +35,7 @@ def _run(options: Options) -> None:
 
 def _plan(options: Options) -> None:
     from longreach.harness.forecast import forecast_lines
-    from longreach.harness.run import prepare
+    from longreach.harness.prepare import prepare
 
     for line in forecast_lines(prepare(options)):
         typer.echo(line)

@@ -6,8 +6,8 @@ from longreach.harness.budget import cost_usd
 from longreach.harness.intervals import min_n, wilson
 from longreach.harness.lengths import format_length
 from longreach.harness.plan import Item, Plan
+from longreach.harness.prepare import Prepared
 from longreach.harness.record import FINAL, Record
-from longreach.harness.run import Prepared
 from longreach.harness.store import read_records
 from longreach.harness.task import THRESHOLDS
 

@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from longreach.harness.files import replacing
 from longreach.harness.record import COUNTED, Record
@@ -75,11 +75,21 @@ def _cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
+class _Lines:
+    """Ends rows with a newline alone. The csv module quotes a lone carriage return only if rows end with one."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        self._file.write(text.removesuffix("\r\n") + "\n")
+
+
 def write_csv(folder: Path, records: Iterable[Record]) -> Path:
     """Replaces results.csv as a whole."""
     path = folder / NAME
     with replacing(path, newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(_Lines(file))
         writer.writerow(COLUMNS)
         for record in records:
             values: Mapping[str, Any] = row(record)

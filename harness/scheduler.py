@@ -191,8 +191,9 @@ class Scheduler:
             )
             self._settle(record, sample, request, waste)
         if record is not None:
+            old = self.job.store.records.get(record.key)
             await self._keep(record)
-            self._watch(record)
+            self._watch(record, is_known_failure=old is not None and old.outcome == "failed")
 
     async def _ask(self, item: Item, sample: Sample, request: Request) -> Record | None:
         job = self.job
@@ -276,8 +277,13 @@ class Scheduler:
         await self.job.store.add(record)
         self.job.progress.add(self.job.store.records[record.key])
 
-    def _watch(self, record: Record) -> None:
-        """Ends the run when the server is gone: many samples in a row failed, each after all its retries."""
+    def _watch(self, record: Record, *, is_known_failure: bool) -> None:
+        """Ends the run when the server is gone: many samples in a row failed, each after all its retries.
+
+        Samples that failed in an earlier run too say nothing: they may be the only ones left.
+        """
+        if is_known_failure and record.outcome == "failed":
+            return
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.outcome == "failed" else 0
         if self._failed_in_a_row >= max(FAILURES_IN_A_ROW, self.job.concurrency):
             raise ModelUnusable(

@@ -55,9 +55,9 @@ class TruncationGuard:
 
     def _least_by_ratio(self, task: str, length: int, ours: int, server: int) -> float:
         """The template's tokens are taken off first, so that a ratio of short prompts holds for long ones."""
-        ratios = self._ratios[task].setdefault(length, [])
-        if len(ratios) < CALIBRATION:
-            ratios.append(max(server - TEMPLATE_TOKENS, 0) / ours)
-        shortest = [length for length in sorted(self._ratios[task]) if self._ratios[task][length]]
-        floor = max(median_high(self._ratios[task][known]) for known in shortest if known <= length)
-        return 0.98 * floor * ours
+        by_length = self._ratios[task]
+        known = [median_high(ratios) for shorter, ratios in by_length.items() if shorter <= length]
+        least = 0.98 * max(known, default=0.0) * ours
+        if server >= least and len(by_length.get(length, ())) < CALIBRATION:
+            by_length.setdefault(length, []).append(max(server - TEMPLATE_TOKENS, 0) / ours)
+        return least

@@ -1,0 +1,201 @@
+"""The command line: what is printed where, and with which exit code."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from longreach.harness.cli import run_command
+
+SMALL = ["--tasks", "niah.single", "--lengths", "512", "--depths", "0.5", "--samples", "2"]
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs a command line in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+
+    def call(*words: object) -> tuple[int, str, str]:
+        code = run_command([str(word) for word in words])
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+def test_a_run_prints_the_verdict_and_the_card_in_ten_lines_at_most(command: Command, tmp_path: Path) -> None:
+    code, out, err = command("run", *SMALL, "--model", "sim:perfect")
+    lines = out.splitlines()
+    assert code == 0
+    assert 2 <= len(lines) <= 10
+    assert "SIMULATED" in out
+    assert lines[-1] == "runs/niah.single-sim-perfect/card.md"
+    assert (tmp_path / lines[-1]).exists()
+    assert "2/2 samples" in err
+
+
+def test_spellings_of_other_harnesses_are_understood(command: Command, tmp_path: Path) -> None:
+    words = ["--tasks", "niah.single", "--lengths", "512", "--depths", "0.5", "--limit", "1"]
+    code, _, _ = command("plan", *words, "--model", "sim:perfect", "--reasoning_budget=8", "--output_path", "a_b")
+    assert code == 0
+
+
+def test_plan_shows_requests_tokens_price_and_what_cannot_be_decided(command: Command, tmp_path: Path) -> None:
+    code, out, _ = command("plan", *SMALL, "--model", "sim:perfect", "--price-in", 2, "--price-out", 8)
+    assert code == 0
+    assert "cannot show > 0.90: even 2/2 gives a lower bound of 0.342; it needs 36/36" in out
+    assert "unknown" in out  # time: nothing was measured
+    assert not list(tmp_path.iterdir())
+
+
+def test_plan_says_that_a_price_is_unknown(command: Command) -> None:
+    _, out, _ = command("plan", *SMALL, "--model", "sim:perfect")
+    assert "price unknown" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "--bogus"], "No such option: --bogus"),
+        (["frobnicate"], "No such command"),
+        (["run", "--seed", "x"], "--seed"),
+        (["run", "qick", "--model", "sim:perfect"], "did you mean 'quick'"),
+        (["run", "--tasks", "niah.singel", "--model", "sim:perfect"], "did you mean 'niah.single'"),
+        (["run", *SMALL, "--model", "smi:perfect"], "did you mean 'sim'"),
+        (["run", *SMALL, "--model", "sim:perfect", "--lengths", "32"], "shortest length"),
+        (["run", *SMALL, "--model", "sim:perfect", "--tokenizer", "wrds"], "there is no tokenizer 'wrds'"),
+        (["run", *SMALL, "--model", "sim:perfect", "--max-cost", "1"], "--price-in"),
+        (["run", "quick", "-C", "niah"], "two batteries"),
+        (["generate", "recall"], "needs --out"),
+        (["generate", "recall", "--out", "x.csv"], "must end in"),
+        (["verify", "nowhere"], "not a run folder"),
+        (["batteries", "qick"], "did you mean 'quick'"),
+        (["show", "niah.single", "--depth", "2"], "not a depth"),
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_2(command: Command, words: list[str], message: str) -> None:
+    code, out, err = command(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith("longreach: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_an_incomplete_run_exits_3_and_says_so(command: Command) -> None:
+    code, out, err = command("run", *SMALL, "--model", "sim:perfect", "--max-tokens", 700)
+    assert code == 3
+    assert "stopped: --max-tokens 700" in err
+    assert out
+
+
+def test_an_unreachable_server_exits_4_in_one_line_without_the_key(command: Command, tmp_path: Path) -> None:
+    code, _, err = command("run", *SMALL, "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--out", "a")
+    assert code == 4
+    last = err.splitlines()[-1]
+    assert last.startswith("longreach: ")
+    assert "127.0.0.1:9" in last
+    written = err + "".join(
+        path.read_text() for path in (tmp_path / "a").rglob("*.*") if path.suffix in (".yaml", ".md")
+    )
+    assert "sk-very-secret" not in written
+
+
+def test_secret_headers_are_in_no_file(command: Command, tmp_path: Path) -> None:
+    secret = ["--header", "Authorization=Bearer s3cret", "--header", "X-Team=blue"]
+    url = ["--base-url", "http://127.0.0.1:9/v1?api_key=s3cret"]
+    command("run", *SMALL, "--model", "openai:m", *url, "--out", "a", *secret)
+    text = (tmp_path / "a" / "config.yaml").read_text()
+    assert "s3cret" not in text
+    assert yaml.safe_load(text)["sampling"]["headers"] == {"Authorization": "<redacted>", "X-Team": "blue"}
+
+
+def test_verify_exits_1_when_a_prompt_differs(command: Command, tmp_path: Path) -> None:
+    command("run", *SMALL, "--model", "sim:perfect", "--out", "a")
+    assert command("verify", "a")[:2] == (0, "2 prompts rebuilt, 0 differ\n")
+    records = tmp_path / "a" / "records.jsonl"
+    sha = json.loads(records.read_text().splitlines()[0])["prompt_sha256"]
+    records.write_text(records.read_text().replace(sha, "0" * 64))
+    code, out, _ = command("verify", "a")
+    assert (code, "1 differ" in out) == (1, True)
+
+
+def test_card_and_rescore_work_on_a_folder(command: Command, tmp_path: Path) -> None:
+    command("run", *SMALL, "--model", "sim:perfect", "--out", "a")
+    (tmp_path / "a" / "results.csv").unlink()
+    code, out, _ = command("card", "a")
+    assert (code, out.splitlines()[-1]) == (0, "a/card.md")
+    assert (tmp_path / "a" / "results.csv").exists()
+    code, _, err = command("rescore", "a")
+    assert (code, "2 answers scored again, 0 scores changed" in err) == (0, True)
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_generate_writes_cases_with_the_six_keys(command: Command, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"cases.{suffix}"
+    words = ["recall", "--lengths", "512,1k", "--samples", 3, "--tokenizer", "words", "--out", path]
+    code, out, _ = command("generate", *words)
+    text = path.read_text()
+    cases = json.loads(text) if suffix == "json" else [json.loads(line) for line in text.splitlines()]
+    assert (code, out, len(cases)) == (0, "", 2 * 10 * 3)
+    for case in cases:
+        keys = ["length", "position_ratio", "haystack_text", "needle", "question", "true_answer"]
+        assert list(case) == keys
+        assert case["needle"] in case["haystack_text"]
+        assert case["true_answer"] in case["needle"]
+
+
+def test_generate_names_the_task_where_there_are_several(command: Command, tmp_path: Path) -> None:
+    words = ["--tasks", "niah.single,niah.multi", "--lengths", "2k", "--depths", "0.5", "--samples", 1]
+    command("generate", *words, "--tokenizer", "words", "--out", "cases.json")
+    single, multi = json.loads((tmp_path / "cases.json").read_text())
+    assert (single["task"], multi["task"]) == ("niah.single", "niah.multi")
+    assert len(multi["needle"]) == len(multi["true_answer"]) > 1
+
+
+def test_show_prints_prompt_target_length_and_depth(command: Command) -> None:
+    code, out, _ = command("show", "niah.single", "--length", "512", "--depth", 0.5, "--tokenizer", "words")
+    assert code == 0
+    assert "--- user" in out
+    assert "target: " in out
+    assert "of 512, by words (lengths estimated)" in out
+    assert "(asked for 0.5)" in out
+    assert "\\n" not in out
+
+
+def test_show_as_json_holds_everything(command: Command) -> None:
+    words = ["--length", "512", "--index", 2, "--tokenizer", "words", "--json"]
+    data = json.loads(command("show", "niah.single", *words)[1])
+    assert data["point"]["index"] == 2
+    assert 504 <= data["n_tokens"] + data["reserve"] <= 512
+
+
+@pytest.mark.parametrize("what", ["tasks", "batteries", "models"])
+def test_lists_are_for_people_and_for_machines(command: Command, what: str) -> None:
+    code, out, _ = command(what)
+    rows = json.loads(command(what, "--json")[1])
+    assert code == 0
+    assert len(out.splitlines()) == len(rows) > 3
+
+
+def test_a_printed_battery_can_be_run_as_a_file(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(command("batteries", "quick")[1])
+    assert command("plan", "mine.yaml", "--model", "sim:perfect")[0] == 0
+
+
+def test_help_loads_nothing_heavy() -> None:
+    # typer itself loads pydantic where it is installed
+    heavy = ["numpy", "pandas", "openai", "matplotlib", "scipy", "yaml", "tiktoken", "jinja2"]
+    code = (
+        "import sys, longreach, longreach.harness.cli as cli; code = cli.run_command(['run', '--help']);"
+        f"print([name for name in {heavy} if name in sys.modules], code, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[] 0"
+    assert "--max-cost" in done.stdout

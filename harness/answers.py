@@ -72,3 +72,12 @@ def prompt_notes(records: Sequence[Record]) -> list[tuple[str, int]]:
         notes = record.extra.get("notes") or ()
         counts.update({plain(note, 200) for note in ([notes] if isinstance(notes, str) else notes)})
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def too_large(records: Sequence[Record]) -> dict[int, int]:
+    """Length -> overflows that a limit on the size of one request caused, not the model's window."""
+    counts: Counter[int] = Counter()
+    for record in records:
+        if record.outcome == "overflow" and record.attempts and record.attempts[-1].status == "too_large":
+            counts[record.length] += 1
+    return dict(sorted(counts.items()))

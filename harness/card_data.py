@@ -46,7 +46,7 @@ def card_data(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, Any]
         "sample_sizes": size_sentences(estimates),
         "warnings": warnings(estimates, config),
         "breaks": breaks(estimates),
-        "not_shown": limits(estimates, config),
+        "not_shown": [f"{text} {command}" if command else text for text, command in limits(estimates, config)],
         "vendor_reported": [_vendor(record) for record in estimates.vendor],
         "provenance": _provenance(estimates, config),
     }

@@ -124,8 +124,11 @@ def _size_sentence(capability: str, point: CurvePoint, threshold: float) -> str 
     if state_of(point.s, point.n_effective, threshold) == "fail":
         return None  # more samples are not what is missing
     word = "recall" if capability == "retrieval" else "reasoning"
+    uneven = ""
+    if n < point.n:
+        uneven = f" ({point.n:,} samples, spread unevenly over tasks and depths, weigh like {n:,}.)"
     if text := cannot_show(length, n, threshold):
-        return f"{word.capitalize()}: {text}"
+        return f"{word.capitalize()}: {text}{uneven}"
     mean = point.mean or 0.0
     bound = min(wilson(point.s, point.n_effective).low, clopper_pearson(point.s, point.n_effective).low)
     if mean < threshold or bound > threshold:
@@ -135,7 +138,7 @@ def _size_sentence(capability: str, point: CurvePoint, threshold: float) -> str 
     missed = f"{misses} miss" if misses == 1 else f"{misses} misses"
     return (
         f"{word.capitalize()}: {length} with {n} samples and {missed} leaves > {threshold:.2f} undecided (lower bound "
-        f"{math.floor(bound * 1000) / 1000:.3f}); with {missed} it takes {needed} samples."
+        f"{math.floor(bound * 1000) / 1000:.3f}); with {missed} it takes {needed} samples.{uneven}"
     )
 
 

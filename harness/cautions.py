@@ -50,7 +50,7 @@ def _incomplete(estimates: Estimates) -> list[str]:
     counts = estimates.outcomes
     found = []
     meaning = {
-        "overflow": "did not fit the model: those lengths are not supported, which is no failure",
+        "overflow": "were rejected as too long: not supported there, which is no failure",
         "truncated": "reached the model cut short: those cells are not tested",
         "failed": "failed in transport after retries and are not scored",
         "not_run": "were planned and not run",
@@ -60,6 +60,12 @@ def _incomplete(estimates: Estimates) -> list[str]:
             lengths = sorted({cell.length for cell in estimates.cells if cell.outcomes[outcome]})
             count = f"{counts[outcome]:,} {'sample' if counts[outcome] == 1 else 'samples'}"
             found.append(f"{count} at {tested_text(lengths)} {words}.")
+    if estimates.too_large:
+        found.append(
+            f"{sum(estimates.too_large.values()):,} of the rejected samples, at "
+            f"{tested_text(list(estimates.too_large))}, broke a limit on the size of one request: that says nothing about "
+            f"the model's window."
+        )
     partial = sum(cell.partial for cell in estimates.cells)
     if partial:
         noun = "cell holds" if partial == 1 else "cells hold"
@@ -215,29 +221,24 @@ def _distractors(estimates: Estimates) -> list[str]:
     ]
 
 
-def limits(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
-    """What the card does not show, in sentences."""
-    model = config.get("model") or {}
-    found = []
-    if model.get("simulated"):
-        found.append(
-            "Answers come from a simulated model that is given the answer key: nothing here is about a language model."
-        )
+def limits(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """What the card does not show: a sentence, and the command that would show it where there is one."""
+    found: list[tuple[str, str | None]] = []
     for capability, estimate in estimates.effective.items():
         if estimate.state == "not_measured" and capability not in estimates.headline:
-            found.append(f"{capability.capitalize()}: not measured. {_to_run(config, capability)}")
-    found += _beyond(estimates, config)
-    found += _banks(estimates)
+            found.append((f"{capability.capitalize()}: not measured. To measure it:", command_for(config, capability)))
+    sentences = [*_simulated(config), *_beyond(estimates, config), *_banks(estimates)]
     if not any(fact.capability == "documents" for fact in estimates.facts.values()):
-        found.append("Real documents: the tasks are synthetic.")
-    found.append("Noise of the server: each sample was asked once.")
-    found += _imports(estimates)
-    found += infeasible_lines(config)
-    return found
+        sentences.append("Real documents: the tasks are synthetic.")
+    sentences.append("Noise of the server: each sample was asked once.")
+    sentences += [*_imports(estimates), *infeasible_lines(config)]
+    return found + [(sentence, None) for sentence in sentences]
 
 
-def _to_run(config: Mapping[str, Any], capability: str) -> str:
-    return f"To measure it, run: {command_for(config, capability)}"
+def _simulated(config: Mapping[str, Any]) -> list[str]:
+    if not (config.get("model") or {}).get("simulated"):
+        return []
+    return ["Any language model: the answers come from a simulated one that is given the answer key."]
 
 
 def _beyond(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:

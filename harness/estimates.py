@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longreach.harness.answers import CellKey, examples, prompt_notes, recycled_shares, wrong_answers
+from longreach.harness.answers import CellKey, examples, prompt_notes, recycled_shares, too_large, wrong_answers
 from longreach.harness.cells import Cell, TaskFacts, add_outcomes, build_cells, last_states, task_facts
 from longreach.harness.curves import Curve, make_curve
 from longreach.harness.effective import Estimate
@@ -50,6 +50,7 @@ class Estimates:
     examples: Mapping[CellKey, Mapping[str, Any]]
     recycled: Mapping[int, tuple[int, int]]
     notes: Sequence[tuple[str, int]]
+    too_large: Mapping[int, int]
     vendor: Sequence[Record]
     origins: Mapping[str, int]
     """Records that count, by origin."""
@@ -130,6 +131,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         examples=examples(states),
         recycled=recycled_shares(states),
         notes=prompt_notes(states),
+        too_large=too_large(states),
         vendor=vendor,
         origins=dict(sorted(Counter(record.origin for record in states).items())),
         last_at=max((record.at for record in states), default=None),

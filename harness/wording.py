@@ -55,16 +55,19 @@ def plain(text: object, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else line[: max(limit - 3, 0)] + "..."
 
 
-def markdown(text: object, limit: int | None = None) -> str:
-    """Text that Markdown shows as it is, also inside a table cell: no code, link, tag, mention or new line survives."""
+def markdown(text: object, limit: int | None = None, *, inside: bool = False) -> str:
+    """Text that Markdown shows as it is: no code, link, tag, mention or new line survives. `inside` a line or a table
+    cell, what would begin a list or a quotation needs no escape."""
     escaped = _MARKS.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), plain(text, limit))
     escaped = re.sub(r"(?i)\bwww\.", "www&#46;", escaped.replace("://", "&#58;//"))
+    if inside:
+        return escaped
     return _STARTS.sub(lambda match: f"{match[1]}\\{match[2]}" if match[1] else f"\\{match[3]}", escaped)
 
 
-def code(text: object) -> str:
+def code(text: object, limit: int | None = None) -> str:
     """An inline code span that no backtick or pipe in `text` can end."""
-    line = plain(text).replace("|", "\u2502")
+    line = plain(text, limit).replace("|", "\u2502")
     longest = max((len(run) for run in re.findall(r"`+", line)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if line.startswith("`") or line.endswith("`") or not line else ""

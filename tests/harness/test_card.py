@@ -11,6 +11,7 @@ import pytest
 from longreach.harness.card import make_card, write_card
 from longreach.harness.card_text import verdict
 from longreach.harness.markup import MARKDOWN, PLAIN
+from longreach.harness.record import Attempt
 
 K = 1024
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -150,6 +151,22 @@ def test_undecided_lengths_say_how_many_samples_their_misses_need(make: Any) -> 
         "Recall: 8k with 50 samples and 2 misses leaves > 0.90 undecided (lower bound 0.862); with 2 misses it takes "
         "70 samples." in text
     )
+
+
+def test_uneven_samples_say_what_they_weigh(make: Any) -> None:
+    records = make.row("niah.single", {4 * K: 40}, 40) + make.row("niah.distractor", {4 * K: 10}, 10)
+    text = make_card(records, make.config(records)).to_markdown()
+    assert "Recall: 4k with 20 samples cannot show > 0.90: even 20/20" in text
+    assert "(50 samples, spread unevenly over tasks and depths, weigh like 20.)" in text
+
+
+def test_a_limit_on_request_size_is_told_apart_from_the_window(make: Any) -> None:
+    attempts = (Attempt(status="too_large"),)
+    records = make.row("niah.single", {4 * K: 40}, 40)
+    records += [make.record("niah.single", 8 * K, None, i, outcome="overflow", attempts=attempts) for i in range(2)]
+    text = make_card(records, make.config(records)).to_markdown()
+    assert "- 2 samples at 8k were rejected as too long: not supported there, which is no failure.\n" in text
+    assert "2 of the rejected samples, at 8k, broke a limit on the size of one request" in text
 
 
 def test_terminal_lines_are_few(make: Any) -> None:

@@ -172,7 +172,7 @@ def test_an_overflow_is_never_a_failure(make: Any, check: Check) -> None:
     for text in ("recall@8k > 0.5", "recall > 0.5", "effective_retrieval >= 8k"):
         result = check(text, records)
         assert result.verdict == "undecided", text
-        assert "did not fit" in result.missing, text
+        assert result.missing, text
 
 
 def test_many_empty_answers_support_no_claim(make: Any, check: Check) -> None:

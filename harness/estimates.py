@@ -85,6 +85,12 @@ def _families(facts: Mapping[str, TaskFacts]) -> dict[tuple[str, str], list[str]
     return groups
 
 
+def _family_name(place: tuple[str, str], groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    """The family; with its capability where two capabilities have a family of this name."""
+    capability, family = place
+    return family if sum(other == family for _, other in groups) == 1 else f"{family} ({capability})"
+
+
 def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
     """Everything that a card shows, from the last state of each sample."""
     states = last_states(records)
@@ -118,7 +124,8 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         rules={capability: other_rules(curve) for capability, curve in headline.items()},
         by_task=by_task,
         families=tuple(
-            make_curve(family, "family", members, cells, facts, infeasible) for (_, family), members in groups.items()
+            make_curve(_family_name(place, groups), "family", members, cells, facts, infeasible)
+            for place, members in groups.items()
         ),
         tasks=tasks,
         outcomes=add_outcomes(cells),

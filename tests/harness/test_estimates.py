@@ -330,3 +330,12 @@ def test_distractor_answers_are_told_apart_from_no_answers(make: Any, estimated:
 def test_one_example_per_cell_prefers_a_wrong_answer(make: Any, estimated: Any) -> None:
     found = estimated(make.cell("niah.single", 4 * K, 0.5, 3, 4)).examples["niah.single", 4 * K, 0.5]
     assert found == {"outcome": "scored", "score": 0.0, "target": "7301", "text": "1111"}
+
+
+def test_one_family_under_two_capabilities_is_two_curves_with_two_names(make: Any, estimated: Any) -> None:
+    records = make.row("niah.single", {4 * K: 20}, 20)
+    records += make.row("niah.multihop", {4 * K: 20}, 20, capability="reasoning")
+    tasks = make.config(records)["tasks"]
+    tasks[1]["info"]["capability"] = "reasoning"
+    names = [curve.name for curve in estimated(records, tasks=tasks).families]
+    assert names == ["needle (retrieval)", "needle (reasoning)"]

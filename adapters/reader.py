@@ -17,6 +17,8 @@ from longreach.harness.sample import Message
 from longreach.harness.task import Solvable
 from longreach.harness.tokenizer import Tokenizer, WordsTokenizer
 
+NOTHING_FOUND = "The text does not say."
+"""What it answers when it finds nothing: an answer, and a wrong one, not a silence."""
 _COUNTER = WordsTokenizer()
 
 
@@ -89,7 +91,7 @@ def last_part(messages: tuple[Message, ...], prompt: str, cut: int) -> tuple[Mes
 
 
 def solve(messages: tuple[Message, ...]) -> str:
-    """The answer of the one registered task whose question this is; empty if none knows it.
+    """The answer of the one registered task whose question this is; NOTHING_FOUND if none knows it or finds it.
 
     Raises:
         ModelError: two tasks answer, so that one of them takes the other's question for its own.
@@ -103,7 +105,7 @@ def solve(messages: tuple[Message, ...]) -> str:
         raise ModelError(
             f"tasks {' and '.join(answers)} both answer the same prompt; one of their `solve` is too eager"
         )
-    return next(iter(answers.values()), "")
+    return next(iter(answers.values()), "") or NOTHING_FOUND
 
 
 def open_model(rest: str, *, window: int | str | None = None, tokenizer: Tokenizer | str | None = None) -> Reader:

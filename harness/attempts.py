@@ -102,7 +102,10 @@ async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng
         except ModelError as caught:
             error = caught
         except Exception as caught:  # noqa: BLE001 - a model of a third party, or out of memory: this sample fails, the run goes on
-            error = ModelError(f"{type(caught).__name__}: {caught}")
+            error = ModelError(
+                f"{type(caught).__name__}: {caught}", transient=isinstance(caught, TimeoutError | ConnectionError)
+            )
+            error.__cause__ = caught
         if error is None:
             attempts.append(Attempt(status="ok", delay_s=round(delay, 3)))
             return Answer(response=response, error=None, attempts=tuple(attempts), waste=waste)

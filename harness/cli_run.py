@@ -21,12 +21,14 @@ def _run(options: Options) -> None:
     from longreach.harness.run import run_options
 
     finished = run_options(options, Progress())
+    if finished.untested:
+        task, length, depth = finished.untested[0]
+        where = f"{task} at {length}" + ("" if depth is None else f", depth {depth:g}")
+        typer.echo(
+            f"longreach: incomplete: {len(finished.untested)} planned cells are not tested, first {where}", err=True
+        )
     if finished.stopped is not None:
         typer.echo(f"longreach: stopped: {' '.join(finished.stopped.split())}", err=True)
-    elif finished.exit_code == 3:
-        typer.echo(
-            "longreach: incomplete: some planned cells are not tested; repeat the command to try them again", err=True
-        )
     for line in finished.card.verdict_lines()[:9]:
         typer.echo(line)
     typer.echo(str(finished.folder / "card.md"))

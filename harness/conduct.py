@@ -15,6 +15,7 @@ from longreach.harness.attempts import Policy
 from longreach.harness.budget import Caps
 from longreach.harness.config import differences, merged
 from longreach.harness.errors import ConfigError, LongreachError, ModelUnusable, RunFolderError
+from longreach.harness.forecast import warnings
 from longreach.harness.grading import Judge
 from longreach.harness.lock import NAME as LOCK
 from longreach.harness.model import Model
@@ -27,6 +28,9 @@ from longreach.harness.sanity import ADVICE, broken_headlines, gate_of, split_at
 from longreach.harness.scheduler import Job, Scheduler
 from longreach.harness.store import CONFIG, Store, read_config, write_config
 
+Cell = tuple[str, int, float | None]
+"""Task (label), length in tokens, depth."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
@@ -36,6 +40,8 @@ class Collected:
     """Last state of each sample in the folder, by key."""
     stopped: str | None
     """Why it ended early, if it did."""
+    untested: tuple[Cell, ...]
+    """Planned cells that are not tested at the end."""
     error: LongreachError | None
     exit_code: int
     """0 done, 3 incomplete, 4 model unusable."""
@@ -61,8 +67,9 @@ class Conductor:
             stopped, error = await self._ask(old)
         finally:
             await self.prepared.model.close()
-        code = 4 if error is not None else 3 if stopped or untested(self.prepared, self.store.records) else 0
-        return Collected(records=self.store.records, stopped=stopped, error=error, exit_code=code)
+        missing = tuple(untested(self.prepared, self.store.records))
+        code = 4 if error is not None else 3 if stopped or missing else 0
+        return Collected(records=self.store.records, stopped=stopped, untested=missing, error=error, exit_code=code)
 
     async def _ask(self, old: Mapping[str, Any] | None) -> tuple[str | None, LongreachError | None]:
         """Sends what is not stored; returns why it ended early, and the error that ended it."""
@@ -78,7 +85,11 @@ class Conductor:
             self._save_config(old)
         plan, todo = self.prepared.plan, self._todo()
         self.progress.start([item.point.length for item in todo], stored=len(plan.items) - len(todo))
-        return await self._send(todo) if todo else (None, None)
+        if not todo:
+            return None, None
+        for line in warnings(plan):
+            self.progress.say(line)
+        return await self._send(todo)
 
     def _todo(self) -> list[Item]:
         key = self.prepared.settings.key
@@ -161,7 +172,8 @@ class Conductor:
         kinds = (signal.SIGINT, signal.SIGTERM)
         before = [signal.getsignal(kind) for kind in kinds]
         for kind in kinds:
-            self.loop.add_signal_handler(kind, self.interrupt)
+            with contextlib.suppress(NotImplementedError):  # Windows
+                self.loop.add_signal_handler(kind, self.interrupt)
         try:
             yield
         finally:
@@ -250,10 +262,10 @@ def _open_judge(prepared: Prepared) -> Judge | None:
     return Judge(model=model)
 
 
-def untested(prepared: Prepared, records: Mapping[str, Record]) -> list[tuple[str, int, float | None]]:
+def untested(prepared: Prepared, records: Mapping[str, Record]) -> list[Cell]:
     """Planned cells that are not tested: nothing counted in them, or a prompt that did not fit or was cut."""
-    counted: dict[tuple[str, int, float | None], int] = {}
-    spoilt: set[tuple[str, int, float | None]] = set()
+    counted: dict[Cell, int] = {}
+    spoilt: set[Cell] = set()
     for item in prepared.plan.items:
         cell = (item.label, item.point.length, item.point.depth)
         record = records.get(prepared.settings.key(item.point))

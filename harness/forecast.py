@@ -59,15 +59,21 @@ def _seconds_per_token(stored: Mapping[str, Record]) -> float | None:
     return sum(record.latency_s or 0.0 for record in timed) / tokens if tokens else None
 
 
+def sizes(plan: Plan, capability: str) -> dict[int, int]:
+    """Samples of a headline by length."""
+    counts: dict[int, int] = {}
+    for item in plan.items:
+        if item.label in plan.headline[capability]:
+            counts[item.point.length] = counts.get(item.point.length, 0) + 1
+    return counts
+
+
 def promises(plan: Plan) -> Iterator[str]:
     """One sentence per headline and length whose samples cannot show what the headline asks for."""
-    for capability, labels in plan.headline.items():
+    for capability in plan.headline:
         threshold = THRESHOLDS[capability]
-        counts: dict[int, int] = {}
-        for item in plan.items:
-            if item.label in labels:
-                counts[item.point.length] = counts.get(item.point.length, 0) + 1
         needed = min_n(threshold)
+        counts = sizes(plan, capability)
         for length, n in sorted(counts.items()):
             low = wilson(n, n).low
             if low <= threshold:
@@ -75,3 +81,16 @@ def promises(plan: Plan) -> Iterator[str]:
                     f"{capability}: {format_length(length)} with {n} samples cannot show > {threshold:.2f}: even {n}/{n} "
                     f"gives a lower bound of {low:.3f}; it needs {needed}/{needed}"
                 )
+
+
+def warnings(plan: Plan) -> Iterator[str]:
+    """The same in one line per headline, for the start of a run."""
+    for capability in plan.headline:
+        threshold = THRESHOLDS[capability]
+        small = {length: n for length, n in sizes(plan, capability).items() if wilson(n, n).low <= threshold}
+        if small:
+            cells = ", ".join(f"{format_length(length)} ({n})" for length, n in sorted(small.items()))
+            yield (
+                f"{capability}: too few samples to show > {threshold:.2f} at {cells}; it needs {min_n(threshold)} right "
+                f"out of {min_n(threshold)}"
+            )

@@ -43,6 +43,9 @@ def _claim(path: Path, draft: Path) -> None:
             return
         except FileExistsError:
             pass
+        except OSError:  # a file system without hard links
+            if _create(path, draft.read_bytes()):
+                return
         text = _read(path)
         if text is None:
             continue
@@ -63,6 +66,15 @@ def _claim(path: Path, draft: Path) -> None:
     raise RunFolderError(f"the lock of run folder {path.parent} keeps changing hands; start one run at a time")
 
 
+def _create(path: Path, data: bytes) -> bool:
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        return False
+    return True
+
+
 def _read(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
@@ -76,7 +88,7 @@ def _is_stale(text: str) -> bool:
         pid, host, started = int(owner["pid"]), owner["host"], owner["started"]
     except (ValueError, KeyError, TypeError):
         return False
-    if host != socket.gethostname():
+    if host != socket.gethostname() or os.name == "nt":  # there signal 0 would be Ctrl-C
         return False
     try:
         os.kill(pid, 0)

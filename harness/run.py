@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longreach.harness.budget import Caps
-from longreach.harness.conduct import Collected, Conductor, drive
+from longreach.harness.conduct import Cell, Collected, Conductor, drive
 from longreach.harness.errors import LongreachError
 from longreach.harness.frame import frame
 from longreach.harness.options import Options
@@ -34,6 +34,8 @@ class Run:
     card: "Card"
     stopped: str | None
     """Why it ended early, if it did."""
+    untested: tuple[Cell, ...]
+    """Planned cells (task, length, depth) that are not tested."""
     exit_code: int
     """0 done, 3 incomplete, 4 model unusable."""
     error: LongreachError | None = None
@@ -80,6 +82,7 @@ def run_options(options: Options, progress: Progress) -> Run:
         records=records,
         card=card,
         stopped=collected.stopped,
+        untested=collected.untested,
         exit_code=collected.exit_code,
         error=collected.error,
     )

@@ -181,7 +181,11 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         cells[place] = dict(cell) | {"n": max(cell["n"], cells.get(place, cell)["n"])}
     labels = {task["label"] for task in new["tasks"]}
     ordered = sorted(cells.values(), key=lambda cell: cell["length"])
+    model = dict(new["model"])
+    model["facts"] = old["model"]["facts"] | model["facts"]  # a repeat that sends nothing does not probe again
+    model["window"] = model["window"] or old["model"]["window"]
     return dict(new) | {
+        "model": model,
         "lengths": sorted({*old["lengths"], *new["lengths"]}),
         "depths": sorted({*old["depths"], *new["depths"]}),
         "tasks": [*new["tasks"], *(task for task in old["tasks"] if task["label"] not in labels)],

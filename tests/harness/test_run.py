@@ -26,7 +26,7 @@ from longreach.harness.progress import Progress
 from longreach.harness.record import Record
 from longreach.harness.revisit import rescore, verify
 from longreach.harness.run import caps_of, collect
-from longreach.harness.store import RECORDS, open_store, read_config, read_records
+from longreach.harness.store import RECORDS, open_store, read_config, read_records, write_config
 
 TIMING = ("ttft_s", "latency_s")
 
@@ -120,6 +120,15 @@ def test_fewer_samples_are_a_subset_and_undo_nothing(tmp_path: Path) -> None:
     config = read_config(tmp_path / "a")
     assert config["lengths"] == [512, 1024]
     assert {cell["n"] for cell in config["planned"]} == {2}
+
+
+def test_what_a_probe_found_out_survives_a_repeat_that_sends_nothing(tmp_path: Path) -> None:
+    go(tmp_path / "a")
+    config = read_config(tmp_path / "a")
+    config["model"]["facts"]["server"] = "vLLM 1.2"
+    write_config(tmp_path / "a", config)
+    go(tmp_path / "a")
+    assert read_config(tmp_path / "a")["model"]["facts"]["server"] == "vLLM 1.2"
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from typing import Any, NoReturn
 
 import typer
 
-from longreach.harness.cli_folder import add_folder_commands
-from longreach.harness.cli_lists import add_list_commands
-from longreach.harness.cli_run import add_run_commands
-from longreach.harness.cli_samples import add_sample_commands
+from longreach.harness.commands.folder import add_folder_commands
+from longreach.harness.commands.lists import add_list_commands
+from longreach.harness.commands.run import add_run_commands
+from longreach.harness.commands.samples import add_sample_commands
+from longreach.harness.commands.verdicts import add_verdict_commands
 from longreach.harness.errors import LongreachError
 
 # typer carries a click of its own in some versions and uses the package in others; both hang under this class.
@@ -33,6 +34,7 @@ def make_app() -> typer.Typer:
     add_run_commands(app)
     add_sample_commands(app)
     add_folder_commands(app)
+    add_verdict_commands(app)
     add_list_commands(app)
     return app
 

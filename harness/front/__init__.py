@@ -8,18 +8,18 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longreach.harness.effective import Estimate, effective_length
     from longreach.harness.model import Model, Request, Response
     from longreach.harness.record import Record
     from longreach.harness.registry import get_task
-    from longreach.harness.run import Run, run
+    from longreach.harness.running.run import Run, run
     from longreach.harness.sample import Grid, Message, Point, Sample
+    from longreach.harness.stats.effective import Estimate, effective_length
     from longreach.harness.task import Score, Task, TaskInfo
 
 __version__ = version("longreach")
 
 _HOMES = {
-    "Estimate": "effective",
+    "Estimate": "stats.effective",
     "Grid": "sample",
     "Message": "sample",
     "Model": "model",
@@ -27,14 +27,14 @@ _HOMES = {
     "Record": "record",
     "Request": "model",
     "Response": "model",
-    "Run": "run",
+    "Run": "running.run",
     "Sample": "sample",
     "Score": "task",
     "Task": "task",
     "TaskInfo": "task",
-    "effective_length": "effective",
+    "effective_length": "stats.effective",
     "get_task": "registry",
-    "run": "run",
+    "run": "running.run",
 }
 
 __all__ = [

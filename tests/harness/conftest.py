@@ -128,6 +128,6 @@ def make() -> Make:
 @pytest.fixture
 def estimated(make: Make) -> Callable[..., Any]:
     """Estimates of records under the configuration that planned exactly them."""
-    from longreach.harness.estimates import estimate
+    from longreach.harness.stats.estimates import estimate
 
     return lambda records, **changes: estimate(records, make.config(records, **changes))

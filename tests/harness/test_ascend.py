@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from longreach.harness.ascend import Block, Rule, Scan
-from longreach.harness.blocks import BlockTask, block_of, block_points, jittered, replay, stratum
-from longreach.harness.evalues import ZONES
-from longreach.harness.scan_cost import assumed_curves, expected_cost, run_scan
-from longreach.harness.scan_report import read_scan
+from longreach.harness.stats.ascend import Block, Rule, Scan
+from longreach.harness.stats.blocks import BlockTask, block_of, block_points, jittered, replay, stratum
+from longreach.harness.stats.evalues import ZONES
+from longreach.harness.stats.scan_cost import assumed_curves, expected_cost, run_scan
+from longreach.harness.stats.scan_report import read_scan
 
 LENGTHS = tuple(1024 << i for i in range(8))
 RULE = Rule(lengths=LENGTHS, zone=ZONES["retrieval"], size=5)

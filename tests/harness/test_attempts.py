@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from longreach.harness.attempts import Answer, Gate, Policy, ask, status_of
 from longreach.harness.errors import ContentFiltered, ContextOverflow, ModelError, ModelUnusable
 from longreach.harness.model import Price, Request, Response
+from longreach.harness.running.attempts import Answer, Gate, Policy, ask, status_of
 from longreach.harness.sample import Message
 
 REQUEST = Request(messages=(Message(role="user", content="?"),), max_new_tokens=8)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from longreach.harness.battery import Battery
-from longreach.harness.battery_load import builtin_names, load_battery
 from longreach.harness.errors import BatteryError, UnknownName
-from longreach.harness.options import Options
-from longreach.harness.plan import Plan, make_plan
-from longreach.harness.resolve import resolve_tasks
+from longreach.harness.running.battery import Battery
+from longreach.harness.running.battery_load import builtin_names, load_battery
+from longreach.harness.running.options import Options
+from longreach.harness.running.plan import Plan, make_plan
+from longreach.harness.running.resolve import resolve_tasks
 from longreach.harness.tokenizer import WordsTokenizer
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from longreach.harness.budget import Caps, cost_usd
 from longreach.harness.errors import ConfigError
 from longreach.harness.model import Price
+from longreach.harness.running.budget import Caps, cost_usd
 
 PRICE = Price(input=2.0, cached=0.5, output=8.0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longreach.harness.cache_mode import (
+from longreach.harness.stats.cache_mode import (
     anova_icc,
     cost_ratio,
     effective_samples,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from longreach.harness.card import make_card, write_card
-from longreach.harness.card_text import verdict
-from longreach.harness.markup import MARKDOWN, PLAIN
 from longreach.harness.record import Attempt
+from longreach.harness.report.card import make_card, write_card
+from longreach.harness.report.card_text import verdict
+from longreach.harness.report.markup import MARKDOWN, PLAIN
 
 K = 1024
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)

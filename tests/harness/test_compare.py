@@ -10,14 +10,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from longreach.harness.cli_verdicts import add_verdict_commands
-from longreach.harness.compare import Comparison, compare, verdict_of
-from longreach.harness.compare_text import to_lines, to_markdown
+from longreach.harness.commands.verdicts import add_verdict_commands
 from longreach.harness.errors import ConfigError
-from longreach.harness.paired_tests import benjamini_hochberg, change_of, holm, minimal_drop, sign_flip
-from longreach.harness.pairs import RunData, match
 from longreach.harness.record import Record
-from longreach.harness.series import in_order, make_series, series_lines, series_markdown
+from longreach.harness.report.compare_text import to_lines, to_markdown
+from longreach.harness.stats.compare import Comparison, compare, verdict_of
+from longreach.harness.stats.paired_tests import benjamini_hochberg, change_of, holm, minimal_drop, sign_flip
+from longreach.harness.stats.pairs import RunData, match
+from longreach.harness.stats.series import in_order, make_series, series_lines, series_markdown
 
 Scores = dict[tuple[str, int], Sequence[float]]
 MakeRun = Callable[..., RunData]
@@ -373,7 +373,7 @@ def test_a_model_that_flips_three_percent_seldom_alarms_against_itself(run: Make
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[[RunData], str]:
     """Writes a run to a folder as `longreach run` does."""
-    from longreach.harness.store import write_config
+    from longreach.harness.running.store import write_config
 
     def write(data: RunData) -> str:
         path = tmp_path / data.name

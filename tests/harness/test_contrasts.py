@@ -2,7 +2,7 @@
 
 import pytest
 
-from longreach.harness.contrasts import Term, bonett_price, mcnemar_mid_p, mover, slope_weights
+from longreach.harness.stats.contrasts import Term, bonett_price, mcnemar_mid_p, mover, slope_weights
 
 LENGTHS = (8, 16, 32)  # log2 = 3, 4, 5
 PASSES = {8: (10, 10, 10, 10, 10), 16: (10, 9, 8, 10, 10), 32: (9, 7, 5, 8, 10)}

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from longreach.harness.effective import effective_length
 from longreach.harness.errors import ConfigError
+from longreach.harness.stats.effective import effective_length
 
 LENGTHS = [4096, 8192, 16384, 32768, 65536, 131072]
 

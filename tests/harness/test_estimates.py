@@ -254,7 +254,7 @@ def test_a_dead_zone_is_a_run_of_depths(make: Any, estimated: Any) -> None:
 
 
 def test_dead_zones_read_as_one_sentence(make: Any, estimated: Any) -> None:
-    from longreach.harness.zones import zone_sentences
+    from longreach.harness.stats.zones import zone_sentences
 
     records = []
     for length in (8 * K, 32 * K, 64 * K):

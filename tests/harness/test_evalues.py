@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from longreach.harness.evalues import (
+from longreach.harness.stats.evalues import (
     ZONES,
     Zone,
     confidence_sequence,

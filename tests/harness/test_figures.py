@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from longreach.harness.card import make_card
-from longreach.harness.figures import drawable, inline, slug, style
-from longreach.harness.palette import heat_color, ink_on
+from longreach.harness.report.card import make_card
+from longreach.harness.report.figures import drawable, inline, slug, style
+from longreach.harness.report.palette import heat_color, ink_on
 
 K = 1024
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from longreach.harness.frame import COLUMNS, frame, ordered, row, write_csv
 from longreach.harness.record import Record
+from longreach.harness.running.frame import COLUMNS, frame, ordered, row, write_csv
 
 
 def record(**changes: Any) -> Record:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from longreach.harness.errors import ConfigError, UnknownName
-from longreach.harness.gate_values import check_gates, order_statistics
-from longreach.harness.gates import GateResult, exit_code, parse_gate
+from longreach.harness.stats.gate_values import check_gates, order_statistics
+from longreach.harness.stats.gates import GateResult, exit_code, parse_gate
 
 
 @pytest.mark.parametrize(

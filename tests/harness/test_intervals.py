@@ -2,7 +2,7 @@
 
 import pytest
 
-from longreach.harness.intervals import (
+from longreach.harness.stats.intervals import (
     cannot_show,
     clopper_pearson,
     jeffreys,

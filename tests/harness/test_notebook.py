@@ -15,11 +15,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from longreach.harness.conclusion import conclude, headline_curve, samples_to_decide, verdict_table
 from longreach.harness.errors import RunFolderError
-from longreach.harness.frame import row, write_csv
-from longreach.harness.notebook import notebook_cells, write_notebook
 from longreach.harness.record import COUNTED, Record
+from longreach.harness.report.notebook import notebook_cells, write_notebook
+from longreach.harness.running.frame import row, write_csv
+from longreach.harness.stats.conclusion import conclude, headline_curve, samples_to_decide, verdict_table
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from longreach.harness.progress import Progress
 from longreach.harness.record import Record
+from longreach.harness.running.progress import Progress
 
 
 def record(**changes: Any) -> Record:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from longreach.harness.errors import ConfigError
-from longreach.harness.publish import eval_results, insert_block, measured, metadata, relocate, write_metadata
+from longreach.harness.report.publish import eval_results, insert_block, measured, metadata, relocate, write_metadata
 
 CARD = "---\ntags: [longreach]\n---\n\n# Card\n\n![curve](figures/a%20b.png)\n\n| a |\n| --- |\n| 1 |\n"
 OUTCOMES = dict.fromkeys(("scored", "no_answer", "refused", "overflow", "truncated", "failed", "not_run"), 0)

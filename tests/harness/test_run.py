@@ -19,14 +19,14 @@ import yaml
 
 import longreach
 from longreach.harness.errors import ConfigError, RunFolderError
-from longreach.harness.frame import COLUMNS, FRAME_COLUMNS, ordered, write_csv
-from longreach.harness.options import Options
-from longreach.harness.prepare import prepare
-from longreach.harness.progress import Progress
 from longreach.harness.record import Record
-from longreach.harness.revisit import rescore, verify
-from longreach.harness.run import caps_of, collect
-from longreach.harness.store import RECORDS, open_store, read_config, read_records, write_config
+from longreach.harness.running.frame import COLUMNS, FRAME_COLUMNS, ordered, write_csv
+from longreach.harness.running.options import Options
+from longreach.harness.running.prepare import prepare
+from longreach.harness.running.progress import Progress
+from longreach.harness.running.revisit import rescore, verify
+from longreach.harness.running.run import caps_of, collect
+from longreach.harness.running.store import RECORDS, open_store, read_config, read_records, write_config
 
 TIMING = ("ttft_s", "latency_s")
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from longreach.harness.attempts import Policy
 from longreach.harness.errors import ModelUnusable
-from longreach.harness.grading import Judge
 from longreach.harness.model import Price, Request, Response
-from longreach.harness.options import Options
-from longreach.harness.prepare import Prepared, prepare
-from longreach.harness.progress import Progress
 from longreach.harness.record import Record
 from longreach.harness.registry import get_task
-from longreach.harness.run import caps_of
+from longreach.harness.running.attempts import Policy
+from longreach.harness.running.grading import Judge
+from longreach.harness.running.options import Options
+from longreach.harness.running.prepare import Prepared, prepare
+from longreach.harness.running.progress import Progress
+from longreach.harness.running.run import caps_of
+from longreach.harness.running.scheduler import ByteBudget, Job, Scheduler
+from longreach.harness.running.store import open_store
 from longreach.harness.sample import Point, Sample
-from longreach.harness.scheduler import ByteBudget, Job, Scheduler
-from longreach.harness.store import open_store
 from longreach.harness.task import Score, Task, TaskInfo
 from longreach.harness.tokenizer import Tokenizer
 

@@ -6,15 +6,16 @@ import os
 import socket
 import subprocess
 import sys
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longreach.harness.errors import RunFolderError
-from longreach.harness.lock import NAME as LOCK
 from longreach.harness.record import Record
-from longreach.harness.store import RECORDS, open_store, read_config, read_records
+from longreach.harness.running.lock import NAME as LOCK
+from longreach.harness.running.store import RECORDS, open_store, read_config, read_records
 
 
 def record(key: str = "k", **changes: Any) -> Record:
@@ -101,9 +102,9 @@ def test_a_record_of_another_schema_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_a_second_writer_is_refused_while_the_first_is_there(tmp_path: Path) -> None:
-    with open_store(tmp_path), pytest.raises(RunFolderError, match=f"in use by another process.*{os.getpid()}"):
-        with open_store(tmp_path):
-            pass
+    refused = pytest.raises(RunFolderError, match=f"in use by another process.*{os.getpid()}")
+    with open_store(tmp_path), refused, open_store(tmp_path):
+        pass
     with open_store(tmp_path):
         pass
 
@@ -137,14 +138,14 @@ def test_a_full_disk_is_one_sentence_and_what_was_acknowledged_stays(tmp_path: P
         return
     write(tmp_path, record("a"))
 
-    async def overfill() -> None:
+    async def overfill(file: FileIO) -> None:
         with open_store(tmp_path) as store:
             store._file.close()
-            store._file = full.open("ab", buffering=0)
+            store._file = file
             await store.add(record("b"))
 
     with pytest.raises(RunFolderError, match="No space left"):
-        asyncio.run(overfill())
+        asyncio.run(overfill(full.open("ab", buffering=0)))
     assert list(read_records(tmp_path)) == ["a"]
 
 

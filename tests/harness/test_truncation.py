@@ -2,7 +2,7 @@
 
 import pytest
 
-from longreach.harness.truncation import TruncationGuard
+from longreach.harness.running.truncation import TruncationGuard
 
 
 def guard(*, template: bool = False, estimate: bool = False) -> TruncationGuard:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longreach.harness.wording import code, depth_text, join_words, markdown, percent, plain, seconds, usd
+from longreach.harness.report.wording import code, depth_text, join_words, markdown, percent, plain, seconds, usd
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from longreach.harness.ascend import Rule, Scan
-from longreach.harness.cells import Cell, TaskFacts
-from longreach.harness.curves import make_curve
-from longreach.harness.evalues import ZONES
 from longreach.harness.record import OUTCOMES
-from longreach.harness.scan_report import read_scan
-from longreach.harness.verdict import effective
+from longreach.harness.stats.ascend import Rule, Scan
+from longreach.harness.stats.cells import Cell, TaskFacts
+from longreach.harness.stats.curves import make_curve
+from longreach.harness.stats.evalues import ZONES
+from longreach.harness.stats.scan_report import read_scan
+from longreach.harness.stats.verdict import effective
 
 LENGTHS = tuple(1024 << i for i in range(8))
 ZONE = ZONES["retrieval"]

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import longreach
-from longreach.harness.compare import compare
-from longreach.harness.pairs import RunData, read_run
+from longreach.harness.stats.compare import compare
+from longreach.harness.stats.pairs import RunData, read_run
 
 PROFILE = "retrieval: {1k: 0.97, 4k: 0.9}\nreasoning: {1k: 0.8, 4k: 0.6}\n"
 LENGTHS = ("1k", "2k", "4k")

@@ -1,0 +1,212 @@
+"""Tables and lists of a card as plain strings: outcomes, scores by task and length, time and money, sample sizes."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longreach.harness.lengths import format_length
+from longreach.harness.record import OUTCOMES
+from longreach.harness.report.wording import join_words, percent, seconds, usd
+from longreach.harness.stats.curves import Curve, CurvePoint
+from longreach.harness.stats.estimates import Estimates
+from longreach.harness.stats.intervals import cannot_show, clopper_pearson, min_n, state_of, wilson
+
+RECALL = 0.95
+"""Second threshold for retrieval that people ask for in gates; the card says which sample sizes can show it."""
+WORDS = {"no_answer": "no answer", "not_run": "not run"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreCell:
+    """One cell of the score table."""
+
+    text: str
+    state: str
+    """pass, fail, undecided, not_tested; `plain` where there is no threshold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRow:
+    """One curve as a row."""
+
+    name: str
+    kind: str
+    capability: str
+    cells: tuple[ScoreCell, ...]
+    loss: str
+    """Change in points from the shortest tested length to the largest."""
+    n: str
+    """Contexts per length."""
+
+
+def outcome_counts(estimates: Estimates) -> list[tuple[str, int, str]]:
+    """(word, count, remark) for all seven outcomes."""
+    counts = estimates.outcomes
+    total = sum(counts[name] for name in ("scored", "no_answer", "refused"))
+    rows = []
+    for name in OUTCOMES:
+        remark = ""
+        if name in ("no_answer", "refused") and counts[name]:
+            remark = percent(counts[name] / total, 1)
+        elif name != "scored" and counts[name]:
+            lengths = sorted({cell.length for cell in estimates.cells if cell.outcomes[name]})
+            remark = ", ".join(format_length(length) for length in lengths)
+            remark += ": not supported" if name == "overflow" else ": not tested" if name == "truncated" else ""
+        rows.append((WORDS.get(name, name), counts[name], remark))
+    return rows
+
+
+def score_lengths(estimates: Estimates) -> list[int]:
+    """Columns of the score table."""
+    return sorted({point.length for curve in estimates.tasks for point in curve.points})
+
+
+def score_rows(estimates: Estimates) -> list[ScoreRow]:
+    """Families with their tasks below them; a family of one task is one row."""
+    lengths = score_lengths(estimates)
+    rows = []
+    for family in estimates.families:
+        members = [curve for curve in estimates.tasks if curve.name in family.tasks]
+        if len(members) > 1:
+            rows.append(_row(family, lengths))
+        rows += [_row(curve, lengths) for curve in members]
+    return rows
+
+
+def _row(curve: Curve, lengths: Sequence[int]) -> ScoreRow:
+    tested = [point for point in curve.points if point.mean is not None]
+    loss = "-"
+    if len(tested) > 1:
+        change = 100 * ((tested[-1].mean or 0.0) - (tested[0].mean or 0.0))
+        loss = f"{change:+.0f} at {format_length(tested[-1].length)}" if round(change) else "none"
+    counts = sorted({point.n for point in tested})
+    return ScoreRow(
+        name=curve.name,
+        kind=curve.kind,
+        capability=curve.capability,
+        cells=tuple(_score_cell(curve.at(length), curve.threshold) for length in lengths),
+        loss=loss,
+        n="-" if not counts else f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}",
+    )
+
+
+def _score_cell(point: CurvePoint | None, threshold: float | None) -> ScoreCell:
+    if point is None:
+        return ScoreCell(text="-", state="not_tested")
+    limits = point.limits
+    if point.mean is None or limits is None:
+        words = {"overflow": "n/s", "truncated": "n/t"}
+        return ScoreCell(text=words.get(point.blocked_by or "", "-"), state="not_tested")
+    half = 50 * (limits.high - limits.low)
+    return ScoreCell(
+        text=f"{percent(point.mean).removesuffix('%')} \u00b1{half:.0f}",
+        state=point.state if threshold is not None else "plain",
+    )
+
+
+def size_sentences(estimates: Estimates) -> list[str]:
+    """What the sample sizes of the headline cannot show, and how many samples would."""
+    sentences = []
+    for capability, curve in estimates.headline.items():
+        own = curve.threshold or 0.0
+        for threshold in sorted({own, RECALL} if capability == "retrieval" else {own}):
+            for point in curve.points:
+                if sentence := _size_sentence(capability, point, threshold):
+                    sentences.append(sentence)
+    return sentences
+
+
+def _size_sentence(capability: str, point: CurvePoint, threshold: float) -> str | None:
+    if not point.tested:
+        return None
+    length, n = format_length(point.length), math.floor(point.n_effective + 1e-9)
+    if state_of(point.s, point.n_effective, threshold) == "fail":
+        return None  # more samples are not what is missing
+    word = "recall" if capability == "retrieval" else "reasoning"
+    uneven = ""
+    if n < point.n:
+        uneven = f" ({point.n:,} samples, spread unevenly over tasks and depths, weigh like {n:,}.)"
+    if text := cannot_show(length, n, threshold):
+        return f"{word.capitalize()}: {text}{uneven}"
+    mean = point.mean or 0.0
+    bound = min(wilson(point.s, point.n_effective).low, clopper_pearson(point.s, point.n_effective).low)
+    if mean < threshold or bound > threshold:
+        return None
+    misses = math.ceil(n - point.s - 1e-9)
+    needed = min_n(threshold, misses)
+    missed = f"{misses} miss" if misses == 1 else f"{misses} misses"
+    return (
+        f"{word.capitalize()}: {length} with {n} samples and {missed} leaves > {threshold:.2f} undecided (lower bound "
+        f"{math.floor(bound * 1000) / 1000:.3f}); with {missed} it takes {needed} samples.{uneven}"
+    )
+
+
+def time_rows(estimates: Estimates) -> list[list[str]]:
+    """Length, cache, n, first token p50, p95, whole answer p50, p95."""
+    words = {"unknown": "not reported"}
+    return [
+        [
+            format_length(row["length"]),
+            words.get(row["cache"], row["cache"]),
+            f"{row['n']:,}",
+            *(seconds(row[name]) for name in ("ttft_p50_s", "ttft_p95_s", "latency_p50_s", "latency_p95_s")),
+        ]
+        for row in estimates.latency["by_length"]
+    ]
+
+
+def money_lines(estimates: Estimates) -> list[str]:
+    """Cost and tokens, in sentences."""
+    cost = estimates.cost
+    if not cost["n"]:
+        return ["Nothing was sent."]
+    tokens = cost["tokens"]
+    counted = " (our own count: the server reports none)" if tokens["prompt_estimated"] else ""
+    lines = [
+        f"Cost: {usd(cost['total_usd'])} for {cost['n']:,} samples, {usd(cost['per_query_usd'])} per query."
+        if cost["total_usd"] is not None
+        else f"Cost: unknown for {cost['n']:,} samples; give --price-in, --price-cached and --price-out to have it."
+        if not cost["n_priced"]
+        else f"Cost: {usd(cost['known_usd'])} for {cost['n_priced']:,} of {cost['n']:,} samples, unknown for the rest."
+    ]
+    by_length = [row for row in cost["by_length"] if row["per_query_usd"] is not None]
+    if len(by_length) > 1:
+        parts = [f"{format_length(row['length'])} {usd(row['per_query_usd'])}" for row in by_length]
+        lines.append(f"Cost per query by length: {', '.join(parts)}.")
+    lines.append(
+        f"Tokens: {_count(tokens['prompt'])} in prompts{counted}, {_count(tokens['output'])} in answers, of these "
+        f"{_count(tokens['reasoning'])} reasoning; {_count(tokens['cached'])} from a cache."
+    )
+    return lines
+
+
+def _count(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+def vendor_rows(estimates: Estimates) -> list[list[str]]:
+    """Task, length, mean, n of rows that a vendor reported."""
+    groups: dict[tuple[str, int], list[float]] = {}
+    for record in estimates.vendor:
+        if record.score is not None:
+            groups.setdefault((record.task, record.length), []).append(record.score)
+    return [
+        [task, format_length(length), percent(math.fsum(scores) / len(scores), 1), f"{len(scores):,}"]
+        for (task, length), scores in sorted(groups.items())
+    ]
+
+
+def infeasible_lines(config: Mapping[str, Any]) -> list[str]:
+    """Lengths that a task cannot have, in sentences."""
+    lines = []
+    for entry in config.get("infeasible") or ():
+        minimum = entry.get("minimum")
+        least = f" (at least {minimum:,} tokens)" if minimum else ""
+        lines.append(f"{entry['task']} does not fit into {format_length(entry['length'])}{least}.")
+    return lines
+
+
+def tested_text(lengths: Sequence[int]) -> str:
+    """Lengths in words."""
+    return join_words([format_length(length) for length in lengths]) if lengths else "no length"

@@ -1,0 +1,290 @@
+"""What a reader must know before trusting a card: warnings, where the model breaks, what the card does not show."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from longreach.harness.lengths import format_length
+from longreach.harness.report.card_tables import WORDS, infeasible_lines, tested_text
+from longreach.harness.report.wording import join_words, percent
+from longreach.harness.stats.curves import MAX_UNANSWERED, Curve
+from longreach.harness.stats.estimates import Estimates, command_for
+from longreach.harness.stats.verdict import unanswered_note
+from longreach.harness.stats.zones import zone_sentences
+
+LANGUAGES = {"en": "English", "zh": "Chinese", "ru": "Russian", "pt": "Portuguese", "mixed": "several languages"}
+MAX_NOTES = 8
+"""Kinds of notes on prompts that are listed; more are counted."""
+
+
+def warnings(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
+    """Whole sentences, plain text, most serious first."""
+    return [
+        *_about_model(config),
+        *_unanswered(estimates),
+        *_incomplete(estimates),
+        *_notes_of_lengths(estimates),
+        *_side_tasks(estimates),
+        *_tokenizer(config),
+        *_window(estimates, config),
+        *_prompts(estimates),
+    ]
+
+
+def _about_model(config: Mapping[str, Any]) -> list[str]:
+    if ((config.get("model") or {}).get("facts") or {}).get("kind") == "program":
+        return ["The model is a program that reads the prompt by rules, not a language model."]
+    return []
+
+
+def _unanswered(estimates: Estimates) -> list[str]:
+    return [
+        f"{capability.capitalize()}: {unanswered_note(point)}"
+        for capability, curve in estimates.headline.items()
+        for point in curve.points
+        if point.n and max(point.no_answer_rate, point.refused_rate) > MAX_UNANSWERED
+    ]
+
+
+def _incomplete(estimates: Estimates) -> list[str]:
+    counts = estimates.outcomes
+    found = []
+    meaning = {
+        "overflow": "were rejected as too long: not supported there, which is no failure",
+        "truncated": "reached the model cut short: those cells are not tested",
+        "failed": "failed in transport after retries and are not scored",
+        "not_run": "were planned and not run",
+    }
+    for outcome, words in meaning.items():
+        if counts[outcome]:
+            lengths = sorted({cell.length for cell in estimates.cells if cell.outcomes[outcome]})
+            count = f"{counts[outcome]:,} {'sample' if counts[outcome] == 1 else 'samples'}"
+            found.append(f"{count} at {tested_text(lengths)} {words}.")
+    if estimates.too_large:
+        found.append(
+            f"{sum(estimates.too_large.values()):,} of the rejected samples, at "
+            f"{tested_text(list(estimates.too_large))}, broke a limit on the size of one request: that says nothing about "
+            f"the model's window."
+        )
+    partial = sum(cell.partial for cell in estimates.cells)
+    if partial:
+        noun = "cell holds" if partial == 1 else "cells hold"
+        found.append(f"{partial:,} {noun} fewer samples than planned; repeat the command to fill them.")
+    return found
+
+
+def _notes_of_lengths(estimates: Estimates) -> list[str]:
+    return [
+        f"{capability.capitalize()}: {note[0].lower() + note[1:] if note[0].isalpha() else note}"
+        for capability, found in estimates.effective.items()
+        for note in found.notes
+        if note.startswith("Non-monotone")
+    ]
+
+
+def _side_tasks(estimates: Estimates) -> list[str]:
+    """Tasks outside the headline that hold less far than it does: the two must be read together."""
+    found = []
+    for capability, headline in estimates.headline.items():
+        best = estimates.effective[capability].value
+        for name, own in estimates.by_task.items():
+            outside = estimates.facts[name].capability == capability and name not in headline.tasks
+            if outside and best is not None and own.first is not None and own.first <= best and (own.value or 0) < best:
+                reach = own.text if own.value or own.censored else "no length"
+                found.append(
+                    f"{name} reaches {reach} tokens where the {capability} headline ({join_words(list(headline.tasks))}) "
+                    f"has its best estimate at {best:,}: read the two together."
+                )
+    return found
+
+
+def _tokenizer(config: Mapping[str, Any]) -> list[str]:
+    tokenizer, model = config.get("tokenizer") or {}, config.get("model") or {}
+    if model.get("simulated") or (model.get("facts") or {}).get("kind") == "program":
+        return []
+    name = tokenizer.get("name") or "unknown"
+    if tokenizer.get("is_estimate"):
+        return [f"Lengths are estimated: they are counted with {name}, which stands in for the model's own tokenizer."]
+    if tokenizer and not tokenizer.get("knows_template"):
+        return [f"Lengths leave out the model's chat template, which {name} does not know."]
+    return []
+
+
+def _window(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
+    facts = (config.get("model") or {}).get("facts") or {}
+    native = facts.get("native_window")
+    rope = facts.get("rope") or {}
+    scaling = facts.get("rope_scaling") or any("scaling" in name for name in rope)
+    lengths = sorted({cell.length for cell in estimates.cells if cell.n})
+    if not isinstance(native, int) or not lengths or lengths[-1] <= native or scaling:
+        return []
+    beyond = tested_text([length for length in lengths if length > native])
+    text = f"{beyond}: above the native window of {native:,} tokens, and no RoPE or YaRN scaling is known"
+    return [f"{text}; the engine may run unscaled."]
+
+
+def _prompts(estimates: Estimates) -> list[str]:
+    found = []
+    if estimates.recycled:
+        some = sum(count for count, _ in estimates.recycled.values())
+        total = sum(n for _, n in estimates.recycled.values())
+        found.append(
+            f"Recycled text: in {some:,} of {total:,} prompts at {tested_text(list(estimates.recycled))} the haystack "
+            f"repeats parts of its corpus, so that it is less varied than its length suggests."
+        )
+    for note, count in estimates.notes[:MAX_NOTES]:
+        found.append(f"{count:,} {'prompt' if count == 1 else 'prompts'}: {note.rstrip('.')}.")
+    if len(estimates.notes) > MAX_NOTES:
+        found.append(f"{len(estimates.notes) - MAX_NOTES} more kinds of notes on prompts are in records.jsonl.")
+    return found
+
+
+def breaks(estimates: Estimates) -> list[str]:
+    """Where the model breaks, in sentences."""
+    return [
+        *_first_failures(estimates),
+        *_zones(estimates),
+        *_worst(estimates),
+        *_contrasts(estimates),
+        *_distractors(estimates),
+    ]
+
+
+def _first_failures(estimates: Estimates) -> list[str]:
+    found = []
+    for capability, curve in estimates.headline.items():
+        below = next((p for p in curve.points if p.mean is not None and p.mean < (curve.threshold or 0.0)), None)
+        if below is not None and below.mean is not None and below.limits is not None:
+            words = "fails" if below.state == "fail" else "is first below its threshold (undecided)"
+            found.append(
+                f"{capability.capitalize()} {words} at {format_length(below.length)}: {percent(below.mean)} "
+                f"({percent(below.limits.low)} to {percent(below.limits.high)}, n {below.n:,})."
+            )
+        elif any(point.tested for point in curve.points):
+            found.append(
+                f"{capability.capitalize()} stays at or above {percent(curve.threshold or 0)} at every tested length."
+            )
+    return found
+
+
+def _zones(estimates: Estimates) -> list[str]:
+    grid = {curve.name: curve.lengths for curve in estimates.tasks}
+    return zone_sentences(estimates.zones, grid)
+
+
+def _worst(estimates: Estimates) -> list[str]:
+    """The weakest task at the largest length that two tasks or more were tested at."""
+    lengths = sorted({length for curve in estimates.tasks for length in curve.lengths}, reverse=True)
+    for length in lengths:
+        rows = [
+            (p.mean, curve.name, p.n) for curve in estimates.tasks if (p := curve.at(length)) and p.mean is not None
+        ]
+        if len(rows) > 1:
+            mean, name, n = min(rows)
+            return [f"Weakest task at {format_length(length)}: {name} with {percent(mean)} (n {n:,})."]
+    return []
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def _contrasts(estimates: Estimates) -> list[str]:
+    found = []
+    for title, entry in (
+        ("Position effect (edges minus middle)", estimates.position),
+        ("Length effect (per doubling)", estimates.length),
+    ):
+        if entry["value"] is None:
+            found.append(f"{title}: not measured, it {entry['reason']}.")
+            continue
+        low, high, n = entry["low"], entry["high"], entry["n"]
+        if low <= 0.0 <= high:
+            bound = math.ceil(1000 * max(-low, high)) / 10
+            found.append(f"{title}: none detectable; it is smaller than {bound:.1f} points (95%, n {n:,}).")
+        else:
+            found.append(f"{title}: {_points(entry['value'])} points ({_points(low)} to {_points(high)}, n {n:,}).")
+    return found
+
+
+def _distractors(estimates: Estimates) -> list[str]:
+    totals: dict[str, dict[str, int]] = {}
+    for row in estimates.wrong:
+        total = totals.setdefault(row["task"], {})
+        for name in ("n", "distractor", "other", "no_answer", "refused"):
+            total[name] = total.get(name, 0) + row[name]
+    return [
+        f"Wrong answers of {task}: {total['distractor']:,} name a distractor, {total['other']:,} something else, "
+        f"{total['no_answer']:,} are empty, {total['refused']:,} refused (of n {total['n']:,})."
+        for task, total in totals.items()
+        if total["distractor"] + total["other"] + total["no_answer"] + total["refused"]
+    ]
+
+
+def limits(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """What the card does not show: a sentence, and the command that would show it where there is one."""
+    found: list[tuple[str, str | None]] = []
+    for capability, estimate in estimates.effective.items():
+        if estimate.state == "not_measured" and capability not in estimates.headline:
+            found.append((f"{capability.capitalize()}: not measured. To measure it:", command_for(config, capability)))
+    sentences = [*_simulated(config), *_beyond(estimates, config), *_banks(estimates)]
+    if not any(fact.capability == "documents" for fact in estimates.facts.values()):
+        sentences.append("Real documents: the tasks are synthetic.")
+    sentences.append("Noise of the server: each sample was asked once.")
+    sentences += [*_imports(estimates), *infeasible_lines(config)]
+    return found + [(sentence, None) for sentence in sentences]
+
+
+def _simulated(config: Mapping[str, Any]) -> list[str]:
+    if not (config.get("model") or {}).get("simulated"):
+        return []
+    return ["Any language model: the answers come from a simulated one that is given the answer key."]
+
+
+def _beyond(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
+    tested = sorted({point.length for curve in estimates.headline.values() for point in curve.points if point.tested})
+    if not tested:
+        return []
+    advertised = config.get("advertised")
+    text = f"Lengths above {tested[-1]:,} tokens, the largest tested"
+    if advertised and advertised > tested[-1]:
+        text += f"; the advertised {advertised:,} were not"
+    return [f"{text}."]
+
+
+def _banks(estimates: Estimates) -> list[str]:
+    if not estimates.facts:
+        return []
+    names = join_words([f"{fact.label} (version {fact.version})" for fact in estimates.facts.values()])
+    spoken = sorted({str(fact.params.get("language") or "en") for fact in estimates.facts.values()})
+    languages = join_words([LANGUAGES.get(language, language) for language in spoken])
+    return [
+        f"Other wordings: every number is about the template banks and haystacks of {names}.",
+        f"Other languages: needles and questions are in {languages}.",
+    ]
+
+
+def _imports(estimates: Estimates) -> list[str]:
+    total = sum(estimates.origins.values())
+    found = [
+        f"{count:,} of {total:,} samples were imported ({origin.partition(':')[2] or 'unknown tool'}), not run here."
+        for origin, count in estimates.origins.items()
+        if origin.startswith("imported")
+    ]
+    if estimates.vendor:
+        found.append(f"{len(estimates.vendor):,} rows are vendor-reported; no effective length uses them.")
+    return found
+
+
+def curve_words(curve: Curve) -> str:
+    """The numbers of a curve for alt text."""
+    parts = []
+    for point in curve.points:
+        value = percent(point.mean) if point.mean is not None else "not tested"
+        parts.append(f"{format_length(point.length)} {value}" + (f" (n {point.n:,})" if point.tested else ""))
+    return f"{curve.name}: {', '.join(parts)}"
+
+
+def count_word(outcome: str) -> str:
+    """An outcome as it is written on a card."""
+    return WORDS.get(outcome, outcome)

@@ -1,0 +1,96 @@
+"""The price tag before the bill: requests, tokens, money and time of a plan, and what it cannot show."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from longreach.harness.lengths import format_length
+from longreach.harness.record import FINAL, Record
+from longreach.harness.running.budget import cost_usd
+from longreach.harness.running.plan import Item, Plan
+from longreach.harness.running.prepare import Prepared
+from longreach.harness.running.store import read_records
+from longreach.harness.stats.intervals import min_n, wilson
+from longreach.harness.task import THRESHOLDS
+
+
+def forecast_lines(prepared: Prepared) -> Iterator[str]:
+    """What `longreach plan` prints."""
+    stored = read_records(prepared.folder) if prepared.folder.is_dir() else {}
+    todo = [item for item in prepared.plan.items if not _is_stored(stored.get(prepared.settings.key(item.point)))]
+    yield f"battery {prepared.battery.name}, model {prepared.settings.model}, tokenizer {_tokenizer(prepared)}"
+    if len(todo) < len(prepared.plan.items):
+        yield f"{len(prepared.plan.items) - len(todo)} of {len(prepared.plan.items)} samples are stored in {prepared.folder}"
+    yield f"{'length':>8} {'requests':>9} {'prompt tokens':>14} {'answer tokens <=':>17} {'USD':>22} {'time':>9}"
+    rates = _seconds_per_token(stored)
+    for length in prepared.plan.lengths:
+        yield _row(prepared, format_length(length), [item for item in todo if item.point.length == length], rates)
+    yield _row(prepared, "total", todo, rates)
+    yield "USD: from all prompt tokens cached and no answers, to none cached and every answer at its limit."
+    for cell in prepared.plan.infeasible:
+        yield f"left out: {cell.task} at {format_length(cell.length)}: {cell.reason}"
+    yield from promises(prepared.plan)
+
+
+def _is_stored(record: Record | None) -> bool:
+    return record is not None and record.outcome in FINAL
+
+
+def _tokenizer(prepared: Prepared) -> str:
+    return prepared.tokenizer.name + (" (lengths estimated)" if prepared.tokenizer.is_estimate else "")
+
+
+def _row(prepared: Prepared, name: str, items: Sequence[Item], rates: float | None) -> str:
+    n_prompt = n_output = 0
+    for item in items:
+        reserve = prepared.plan.tasks[item.label].task.info.reserve
+        n_prompt += item.point.length - reserve
+        n_output += reserve + prepared.settings.reasoning_budget
+    low = cost_usd(prepared.price, n_prompt=n_prompt, n_cached=n_prompt, n_output=0)
+    high = cost_usd(prepared.price, n_prompt=n_prompt, n_cached=0, n_output=n_output)
+    money = "price unknown" if low is None or high is None else f"{low:.4f} - {high:.4f}"
+    concurrency = prepared.battery.concurrency or prepared.model.concurrency
+    time = "unknown" if rates is None else f"{rates * n_prompt / concurrency / 60:.1f} min"
+    return f"{name:>8} {len(items):>9,} {n_prompt:>14,} {n_output:>17,} {money:>22} {time:>9}"
+
+
+def _seconds_per_token(stored: Mapping[str, Record]) -> float | None:
+    """Measured in this folder: latency of the answers over the tokens of their prompts."""
+    timed = [record for record in stored.values() if record.latency_s and record.n_tokens]
+    tokens = sum(record.n_tokens or 0 for record in timed)
+    return sum(record.latency_s or 0.0 for record in timed) / tokens if tokens else None
+
+
+def sizes(plan: Plan, capability: str) -> dict[int, int]:
+    """Samples of a headline by length."""
+    counts: dict[int, int] = {}
+    for item in plan.items:
+        if item.label in plan.headline[capability]:
+            counts[item.point.length] = counts.get(item.point.length, 0) + 1
+    return counts
+
+
+def promises(plan: Plan) -> Iterator[str]:
+    """One sentence per headline and length whose samples cannot show what the headline asks for."""
+    for capability in plan.headline:
+        threshold = THRESHOLDS[capability]
+        needed = min_n(threshold)
+        counts = sizes(plan, capability)
+        for length, n in sorted(counts.items()):
+            low = wilson(n, n).low
+            if low <= threshold:
+                yield (
+                    f"{capability}: {format_length(length)} with {n} samples cannot show > {threshold:.2f}: even {n}/{n} "
+                    f"gives a lower bound of {low:.3f}; it needs {needed}/{needed}"
+                )
+
+
+def warnings(plan: Plan) -> Iterator[str]:
+    """The same in one line per headline, for the start of a run."""
+    for capability in plan.headline:
+        threshold = THRESHOLDS[capability]
+        small = {length: n for length, n in sizes(plan, capability).items() if wilson(n, n).low <= threshold}
+        if small:
+            cells = ", ".join(f"{format_length(length)} ({n})" for length, n in sorted(small.items()))
+            yield (
+                f"{capability}: too few samples to show > {threshold:.2f} at {cells}; it needs {min_n(threshold)} right "
+                f"out of {min_n(threshold)}"
+            )

@@ -1,0 +1,161 @@
+"""Plan: which samples a battery means, in the order of sending, and which cells cannot be built.
+
+Shortest length first and the tasks in turn, so that a broken set-up shows early and a stopped run is balanced.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longreach.harness.errors import BatteryError, InfeasibleCell
+from longreach.harness.lengths import format_length
+from longreach.harness.running.battery import Battery
+from longreach.harness.running.resolve import BatteryTask
+from longreach.harness.sample import Grid, Point
+from longreach.harness.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One sample to be made and asked."""
+
+    label: str
+    point: Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infeasible:
+    """A task at a length that is left out, and why."""
+
+    task: str
+    length: int
+    reason: str
+    minimum: int | None
+    """Shortest length that might do (tokens), where known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will be asked."""
+
+    tasks: Mapping[str, BatteryTask]
+    """By label, in the battery's order."""
+    items: tuple[Item, ...]
+    infeasible: tuple[Infeasible, ...]
+    headline: Mapping[str, tuple[str, ...]]
+    """Capability -> labels of its headline."""
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Lengths that hold at least one sample, ascending."""
+        return tuple(sorted({item.point.length for item in self.items}))
+
+    def cells(self) -> list[dict[str, Any]]:
+        """Planned cells as in config.yaml: task, length, depth, n."""
+        return count_cells(self.items)
+
+
+def count_cells(items: Iterable[Item]) -> list[dict[str, Any]]:
+    """Number of items by task, length and depth, in order of appearance."""
+    counts: dict[tuple[str, int, float | None], int] = {}
+    for item in items:
+        cell = (item.label, item.point.length, item.point.depth)
+        counts[cell] = counts.get(cell, 0) + 1
+    return [{"task": task, "length": length, "depth": depth, "n": n} for (task, length, depth), n in counts.items()]
+
+
+def make_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokenizer, *, window: int | None) -> Plan:
+    """The plan of a battery.
+
+    Args:
+        window: tokens of prompt plus output that the model takes; None = unknown.
+
+    Raises:
+        BatteryError: a length given by the user cannot be built, or nothing is left to test.
+    """
+    _check_budget(battery, tasks, window)
+    infeasible: list[Infeasible] = []
+    by_length: dict[int, list[list[Item]]] = {}
+    for task in tasks:
+        for length in _lengths(battery, task, tokenizer, window, infeasible):
+            row = [Item(label=task.label, point=point) for point in points_of(task, length, battery.seed)]
+            by_length.setdefault(length, []).append(row)
+    items = tuple(item for length in sorted(by_length) for item in _in_turn(by_length[length]))
+    if not items:
+        raise BatteryError(
+            f"battery {battery.name!r} leaves nothing to test: {infeasible[0].reason}" if infeasible else "no samples"
+        )
+    return Plan(
+        tasks={task.label: task for task in tasks},
+        items=items,
+        infeasible=tuple(infeasible),
+        headline=headline_of(battery, tasks),
+    )
+
+
+def points_of(task: BatteryTask, length: int, seed: int) -> Iterator[Point]:
+    """The points of one task at one length."""
+    return task.task.points(Grid(lengths=(length,), depths=task.depths, n=task.n(length), seed=seed))
+
+
+def headline_of(battery: Battery, tasks: Sequence[BatteryTask]) -> dict[str, tuple[str, ...]]:
+    """Labels by capability: as the battery declares, else every task of the capability."""
+    found = {}
+    for capability in ("retrieval", "reasoning"):
+        every = tuple(task.label for task in tasks if task.task.info.capability == capability)
+        labels = battery.headline.get(capability, every)
+        if labels:
+            found[capability] = labels
+    return found
+
+
+def _in_turn(groups: list[list[Item]]) -> Iterator[Item]:
+    for row in itertools.zip_longest(*groups):
+        yield from (item for item in row if item is not None)
+
+
+def _check_budget(battery: Battery, tasks: Sequence[BatteryTask], window: int | None) -> None:
+    if not window or not battery.explicit_lengths or not battery.reasoning_budget:
+        return
+    longest = max(length for task in tasks for length in task.lengths)
+    room = window - battery.reasoning_budget
+    if room < longest <= window:
+        raise BatteryError(
+            f"length {longest} and a reasoning budget of {battery.reasoning_budget} need {longest + battery.reasoning_budget} "
+            f"tokens, but the model's window is {window}; the longest length that fits is {max(room, 0)}"
+        )
+
+
+def _lengths(
+    battery: Battery, task: BatteryTask, tokenizer: Tokenizer, window: int | None, infeasible: list[Infeasible]
+) -> list[int]:
+    """Lengths of the task that can be built; the others go to `infeasible`, or raise if the user gave them."""
+    limit = battery.advertised or window
+    if limit and not battery.advertised:
+        limit -= battery.reasoning_budget
+    kept: list[int] = []
+    for length in task.lengths:
+        if battery.cut_at_window and limit and length > limit:
+            what = "advertised window" if battery.advertised else "model's window less the reasoning budget"
+            reason = f"{format_length(length)} is above the {what} of {limit} tokens"
+            infeasible.append(Infeasible(task=task.label, length=length, reason=reason, minimum=None))
+        elif kept or (problem := _problem(task, length, battery.seed, tokenizer)) is None:
+            kept.append(length)  # what fits a short prompt fits a longer one
+        elif battery.explicit_lengths:
+            raise BatteryError(
+                problem.reason if task.task.info.name in problem.reason else f"{task.label}: {problem.reason}"
+            )
+        else:
+            infeasible.append(problem)
+    return kept
+
+
+def _problem(task: BatteryTask, length: int, seed: int, tokenizer: Tokenizer) -> Infeasible | None:
+    points = list(points_of(task, length, seed))
+    for point in {points[0].key: points[0], points[-1].key: points[-1]}.values() if points else ():
+        try:
+            task.task.sample(point, tokenizer)
+        except InfeasibleCell as error:
+            return Infeasible(task=task.label, length=length, reason=str(error), minimum=error.minimum)
+    return None

@@ -1,0 +1,84 @@
+"""From options to everything that a run needs, before anything is sent or written."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longreach.harness.model import Model, Price
+from longreach.harness.running.battery import Battery
+from longreach.harness.running.battery_load import load_battery
+from longreach.harness.running.config import make_config
+from longreach.harness.running.options import Options
+from longreach.harness.running.plan import Plan, make_plan
+from longreach.harness.running.resolve import (
+    Settings,
+    given_tokenizer,
+    resolve_model,
+    resolve_price,
+    resolve_tasks,
+    settings_of,
+    with_system,
+)
+from longreach.harness.tokenizer import Tokenizer, WordsTokenizer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Everything resolved and planned; nothing sent, nothing written."""
+
+    options: Options
+    battery: Battery
+    model: Model
+    spec: str
+    tokenizer: Tokenizer
+    plan: Plan
+    settings: Settings
+    price: Price
+
+    @property
+    def folder(self) -> Path:
+        """The run folder: `out`, else runs/<battery>-<model>."""
+        if self.options.out is not None:
+            return Path(str(self.options.out)).expanduser()
+        return Path("runs") / f"{_slug(self.battery.name)}-{_slug(self.settings.model)}"
+
+    def config(self) -> dict[str, Any]:
+        """What config.yaml will say, with the facts that the model knows by now."""
+        return make_config(
+            battery=self.battery,
+            plan=self.plan,
+            model=self.model,
+            spec=self.spec,
+            tokenizer=self.tokenizer,
+            settings=self.settings,
+            price=self.price,
+            command=self.options.command("run"),
+        )
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:60] or "run"
+
+
+def prepare(options: Options) -> Prepared:
+    """Resolves and plans.
+
+    Raises:
+        ConfigError: usage or configuration, in one line. ModelUnusable: from opening the model.
+    """
+    battery = load_battery(options)
+    tasks = resolve_tasks(battery)
+    given = given_tokenizer(battery)
+    model, spec = resolve_model(battery, given)
+    tokenizer = with_system(given or model.tokenizer or WordsTokenizer(), battery.system)
+    return Prepared(
+        options=options,
+        battery=battery,
+        model=model,
+        spec=spec,
+        tokenizer=tokenizer,
+        plan=make_plan(battery, tasks, tokenizer, window=model.window),
+        settings=settings_of(battery, model, tokenizer),
+        price=resolve_price(battery, model),
+    )

@@ -1,0 +1,1 @@
+"""Numbers from records: intervals, cells, curves, effective lengths, scans, gates, comparisons. Pure."""

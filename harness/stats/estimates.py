@@ -1,0 +1,149 @@
+"""Estimates: all that follows from the records of a run and its configuration, before a word of it is written.
+
+Imported records count like our own and are named; rows that a vendor reported are kept apart and never feed a length.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longreach.harness.record import Record
+from longreach.harness.report.wording import join_words, percent
+from longreach.harness.stats.answers import CellKey, examples, prompt_notes, recycled_shares, too_large, wrong_answers
+from longreach.harness.stats.cells import Cell, TaskFacts, add_outcomes, build_cells, last_states, task_facts
+from longreach.harness.stats.curves import Curve, make_curve
+from longreach.harness.stats.effective import Estimate
+from longreach.harness.stats.position import length_bias, position_bias
+from longreach.harness.stats.usage import cost, latency
+from longreach.harness.stats.verdict import OtherRules, effective, headline_tasks, not_measured, other_rules
+from longreach.harness.stats.zones import Zone, dead_zones
+from longreach.harness.task import THRESHOLDS
+
+MEASURED_BY = {"retrieval": "niah", "reasoning": "reasoning"}
+"""Battery that measures a capability."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimates:
+    """Numbers of one card."""
+
+    facts: Mapping[str, TaskFacts]
+    cells: tuple[Cell, ...]
+    headline: Mapping[str, Curve]
+    """Curve of each capability that has a headline in this run."""
+    effective: Mapping[str, Estimate]
+    """Effective length by capability; both capabilities, measured or not."""
+    rules: Mapping[str, OtherRules]
+    by_task: Mapping[str, Estimate]
+    """Effective length of each task on its own."""
+    families: tuple[Curve, ...]
+    tasks: tuple[Curve, ...]
+    outcomes: Mapping[str, int]
+    zones: tuple[Zone, ...]
+    position: Mapping[str, Any]
+    length: Mapping[str, Any]
+    latency: Mapping[str, Any]
+    cost: Mapping[str, Any]
+    wrong: Sequence[Mapping[str, Any]]
+    examples: Mapping[CellKey, Mapping[str, Any]]
+    recycled: Mapping[int, tuple[int, int]]
+    notes: Sequence[tuple[str, int]]
+    too_large: Mapping[int, int]
+    vendor: Sequence[Record]
+    origins: Mapping[str, int]
+    """Records that count, by origin."""
+    last_at: str | None
+    """Time of the last record, ISO 8601."""
+
+
+def command_for(config: Mapping[str, Any], capability: str) -> str:
+    """The command that measures a capability which this run left out."""
+    spec = (config.get("model") or {}).get("spec") or "SPEC"
+    return f"longreach run {MEASURED_BY[capability]} --model {shlex.quote(str(spec))}"
+
+
+def _infeasible(config: Mapping[str, Any]) -> frozenset[tuple[str, int]]:
+    return frozenset((entry["task"], entry["length"]) for entry in config.get("infeasible") or ())
+
+
+def _missing(config: Mapping[str, Any], capability: str, absent: Sequence[str]) -> Estimate:
+    threshold = THRESHOLDS[capability]
+    rule = f"mean score >= {percent(threshold)} at every tested length up to it"
+    if absent:
+        note = f"The headline needs {join_words(list(absent))}, which this run leaves out."
+    else:
+        note = f"No task of this run measures {capability}: run {command_for(config, capability)}."
+    return not_measured(rule, threshold, note)
+
+
+def _families(facts: Mapping[str, TaskFacts]) -> dict[tuple[str, str], list[str]]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for fact in facts.values():
+        groups.setdefault((fact.capability, fact.family), []).append(fact.label)
+    return groups
+
+
+def _family_name(place: tuple[str, str], groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    """The family; with its capability where two capabilities have a family of this name."""
+    capability, family = place
+    return family if sum(other == family for _, other in groups) == 1 else f"{family} ({capability})"
+
+
+def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
+    """Everything that a card shows, from the last state of each sample."""
+    states = last_states(records)
+    vendor = [record for record in states if record.origin == "vendor"]
+    states = [record for record in states if record.origin != "vendor"]
+    facts = task_facts(config, states)
+    cells = build_cells(states, config, facts)
+    infeasible = _infeasible(config)
+    labels = [label for label in facts if any(cell.task == label for cell in cells)]
+    headline: dict[str, Curve] = {}
+    found: dict[str, Estimate] = {}
+    for capability in THRESHOLDS:
+        own = [label for label in labels if facts[label].capability == capability]
+        wanted = headline_tasks(config, capability, own) if own else ()
+        absent = [task for task in wanted if task not in labels]
+        if not wanted or absent:
+            found[capability] = _missing(config, capability, absent)
+            continue
+        curve = make_curve(capability, "capability", wanted, cells, facts, infeasible)
+        headline[capability] = curve
+        found[capability] = effective(curve, _depths(cells, wanted))
+    tasks = tuple(make_curve(label, "task", (label,), cells, facts) for label in labels)
+    by_task = {c.name: effective(c, _depths(cells, c.tasks)) for c in tasks if c.threshold is not None}
+    groups = _families({label: facts[label] for label in labels})
+    testable = [label for label in labels if facts[label].capability in THRESHOLDS]
+    return Estimates(
+        facts=facts,
+        cells=cells,
+        headline=headline,
+        effective=found,
+        rules={capability: other_rules(curve) for capability, curve in headline.items()},
+        by_task=by_task,
+        families=tuple(
+            make_curve(_family_name(place, groups), "family", members, cells, facts, infeasible)
+            for place, members in groups.items()
+        ),
+        tasks=tasks,
+        outcomes=add_outcomes(cells),
+        zones=dead_zones(cells),
+        position=position_bias(cells, testable),
+        length=length_bias(cells, testable),
+        latency=latency(states),
+        cost=cost(states, (config.get("model") or {}).get("price")),
+        wrong=wrong_answers(states),
+        examples=examples(states),
+        recycled=recycled_shares(states),
+        notes=prompt_notes(states),
+        too_large=too_large(states),
+        vendor=vendor,
+        origins=dict(sorted(Counter(record.origin for record in states).items())),
+        last_at=max((record.at for record in states), default=None),
+    )
+
+
+def _depths(cells: Sequence[Cell], tasks: Sequence[str]) -> list[float]:
+    return sorted({cell.depth for cell in cells if cell.task in tasks and cell.depth is not None})

@@ -1,0 +1,1 @@
+"""A task and a model that live outside longreach."""

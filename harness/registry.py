@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from longreach.harness.errors import ConfigError, LongreachError, UnknownName
 from longreach.harness.model import Model
@@ -21,6 +21,7 @@ from longreach.harness.task import Task
 from longreach.harness.tokenizer import BytesTokenizer, Tokenizer, WordsTokenizer
 
 OWN = "longreach"
+_BUILTIN_TOKENIZERS: Mapping[str, Callable[[], Tokenizer]] = {"bytes": BytesTokenizer, "words": WordsTokenizer}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -123,9 +124,11 @@ def model_schemes() -> Mapping[str, str]:
     return found
 
 
-def takes_option(spec: str, option: str) -> bool:
-    """True if the opener of the model `spec` names an option so, or takes any."""
-    opener, _ = _load("longreach.models", "model", spec)
+def takes_option(spec: str, option: str, *, kind: Literal["model", "tokenizer"] = "model") -> bool:
+    """True if the opener of the model or tokenizer `spec` names an option so, or takes any."""
+    if kind == "tokenizer" and spec in _BUILTIN_TOKENIZERS:
+        return False
+    opener, _ = _load(f"longreach.{kind}s", kind, spec)
     found = inspect.signature(opener).parameters
     return option in found or any(item.kind is item.VAR_KEYWORD for item in found.values())
 
@@ -148,10 +151,8 @@ def open_model(spec: str, **options: Any) -> Model:
 
 def open_tokenizer(spec: str, **options: Any) -> Tokenizer:
     """The tokenizer that `spec` names: `bytes`, `words`, or `scheme:name` through the entry points."""
-    if spec == "bytes":
-        return BytesTokenizer()
-    if spec == "words":
-        return WordsTokenizer()
+    if spec in _BUILTIN_TOKENIZERS:
+        return _BUILTIN_TOKENIZERS[spec]()
     opener, rest = _load("longreach.tokenizers", "tokenizer", spec)
     tokenizer: Tokenizer = opener(rest, **options)
     return tokenizer

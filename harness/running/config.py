@@ -19,7 +19,7 @@ from longreach.harness.tokenizer import Tokenizer
 SCHEMA = 1
 _PACKAGES = (
     *("longreach", "numpy", "scipy", "pandas", "pydantic", "openai", "tiktoken", "tokenizers", "transformers"),
-    *("torch", "xllamacpp", "gguf", "rapidfuzz"),
+    *("torch", "xllamacpp", "rapidfuzz"),
 )
 
 

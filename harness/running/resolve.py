@@ -147,13 +147,14 @@ def given_tokenizer(battery: Battery) -> Tokenizer | None:
     if battery.tokenizer is None:
         return None
     scheme, _, rest = battery.tokenizer.partition(":")
+    options: dict[str, Any] = {}
+    if battery.chat_template_kwargs and takes_option(battery.tokenizer, "chat_template_kwargs", kind="tokenizer"):
+        options["chat_template_kwargs"] = dict(battery.chat_template_kwargs)
     if scheme != "server":
-        return open_tokenizer(battery.tokenizer)
-    options: dict[str, Any] = {"model": (battery.model or "").partition(":")[2] or None}
+        return open_tokenizer(battery.tokenizer, **options)
+    options["model"] = (battery.model or "").partition(":")[2] or None
     if "api_key_env" in battery.model_args:
         options["api_key_env"] = battery.model_args["api_key_env"]
-    if battery.chat_template_kwargs:
-        options["chat_template_kwargs"] = battery.chat_template_kwargs
     return open_tokenizer(f"server:{rest or battery.model_args.get('base_url', '')}", **options)
 
 

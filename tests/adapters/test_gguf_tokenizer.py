@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from longreach.adapters.gguf_tokenizer import open_tokenizer, read_header, smollm2_path
+from longreach.adapters.gguf_metadata import gguf_path, read_metadata
+from longreach.adapters.gguf_tokenizer import open_tokenizer
 from longreach.harness.errors import ConfigError
 from longreach.harness.sample import Message, Point
 from longreach.suites.haystack import Needle, build
@@ -48,7 +49,7 @@ def _write(path: Path, **changes: Any) -> Path:
 
 
 def test_the_header_is_read_back(tmp_path: Path) -> None:
-    header = read_header(_write(tmp_path / "m.gguf"))
+    header = read_metadata(_write(tmp_path / "m.gguf"), vocabulary=True)
     assert header["tokenizer.ggml.token_type"] == [3, 3, 1, 1, 1, 1, 1]
     assert header["tokenizer.ggml.add_bos_token"] is True
 
@@ -83,7 +84,7 @@ def test_what_is_no_gguf_file_is_refused(tmp_path: Path, data: bytes) -> None:
 
 def test_the_embedded_model_has_its_template_and_counts_digits_one_by_one() -> None:
     tokenizer = open_tokenizer("smollm2")
-    assert tokenizer.name.startswith(f"gguf:{smollm2_path().stem}@")
+    assert tokenizer.name.startswith(f"gguf:{gguf_path('smollm2').stem}@")
     empty = tokenizer.render([Message(role="user", content="")])
     assert tokenizer.count(empty) == 30
     assert empty.endswith("<|im_start|>assistant\n")

@@ -48,7 +48,7 @@ def test_a_missing_engine_is_answered_with_the_install_line(monkeypatch: pytest.
 
 @needs_model
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"there is no file /none/x\.gguf"):
+    with pytest.raises(ConfigError, match=r"there is no GGUF file /none/x\.gguf"):
         open_model("llamacpp:/none/x.gguf")
 
 

@@ -20,7 +20,7 @@ def _card(runs: Annotated[list[Path], typer.Argument(help="Run folders.", metava
     from longreach.harness.running.revisit import rewrite
 
     for folder in runs:
-        for line in rewrite(folder).verdict_lines()[:9]:
+        for line in rewrite(folder).verdict_lines():
             typer.echo(line)
         typer.echo(str(folder / "card.md"))
 

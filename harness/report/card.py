@@ -71,7 +71,7 @@ class Card:
         return page.strip() + "\n"
 
     def verdict_lines(self) -> list[str]:
-        """At most ten lines for a terminal."""
+        """At most nine lines for a terminal; the path of the card makes ten."""
         return terminal_lines(self.estimates, self.config, PLAIN)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from longreach.harness.record import Record
 from longreach.harness.report.card_tables import size_sentences
-from longreach.harness.report.card_text import marks, model_name, verdict
+from longreach.harness.report.card_text import marks, model_name, reproduce, verdict
 from longreach.harness.report.cautions import breaks, limits, warnings
 from longreach.harness.report.markup import PLAIN
 from longreach.harness.stats.estimates import Estimates
@@ -61,7 +61,7 @@ def _vendor(record: Record) -> dict[str, Any]:
 def _provenance(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, Any]:
     names = ("longreach", "battery", "command", "started", "seed", "lengths", "depths", "samples", "headline")
     more = ("tasks", "infeasible", "tokenizer", "sampling", "corpus", "limits", "environment", "model")
-    found = {name: config.get(name) for name in (*names, *more)}
+    found = {name: config.get(name) for name in (*names, *more)} | {"command": reproduce(config)}
     recycled = {str(length): some for length, (some, _) in estimates.recycled.items()}
     return found | {
         "last_record": estimates.last_at,

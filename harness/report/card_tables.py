@@ -33,6 +33,8 @@ class ScoreRow:
     name: str
     kind: str
     capability: str
+    tasks: tuple[str, ...]
+    """Members, for a family of several tasks."""
     cells: tuple[ScoreCell, ...]
     loss: str
     """Change in points from the shortest tested length to the largest."""
@@ -69,12 +71,14 @@ def score_rows(estimates: Estimates) -> list[ScoreRow]:
     for family in estimates.families:
         members = [curve for curve in estimates.tasks if curve.name in family.tasks]
         if len(members) > 1:
-            rows.append(_row(family, lengths))
+            rows.append(_row(family, lengths, members))
         rows += [_row(curve, lengths) for curve in members]
     return rows
 
 
-def _row(curve: Curve, lengths: Sequence[int]) -> ScoreRow:
+def _row(curve: Curve, lengths: Sequence[int], members: Sequence[Curve] = ()) -> ScoreRow:
+    """One row; `members` are the tasks of a family, which has a mean only where all of them were run."""
+    some = {point.length for member in members for point in member.points if point.tested}
     tested = [point for point in curve.points if point.mean is not None]
     loss = "-"
     if len(tested) > 1:
@@ -85,15 +89,16 @@ def _row(curve: Curve, lengths: Sequence[int]) -> ScoreRow:
         name=curve.name,
         kind=curve.kind,
         capability=curve.capability,
-        cells=tuple(_score_cell(curve.at(length), curve.threshold) for length in lengths),
+        tasks=tuple(member.name for member in members),
+        cells=tuple(_score_cell(curve.at(length), curve.threshold, part=length in some) for length in lengths),
         loss=loss,
         n="-" if not counts else f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}",
     )
 
 
-def _score_cell(point: CurvePoint | None, threshold: float | None) -> ScoreCell:
-    if point is None:
-        return ScoreCell(text="-", state="not_tested")
+def _score_cell(point: CurvePoint | None, threshold: float | None, *, part: bool = False) -> ScoreCell:
+    if point is None or (point.blocked_by in ("missing", "not_run") and part):
+        return ScoreCell(text="part" if part else "-", state="not_tested")
     limits = point.limits
     if point.mean is None or limits is None:
         words = {"overflow": "n/s", "truncated": "n/t"}
@@ -175,14 +180,29 @@ def money_lines(estimates: Estimates) -> list[str]:
         parts = [f"{format_length(row['length'])} {usd(row['per_query_usd'])}" for row in by_length]
         lines.append(f"Cost per query by length: {', '.join(parts)}.")
     lines.append(
-        f"Tokens: {_count(tokens['prompt'])} in prompts{counted}, {_count(tokens['output'])} in answers, of these "
-        f"{_count(tokens['reasoning'])} reasoning; {_count(tokens['cached'])} from a cache."
+        f"Tokens: {_count(tokens['prompt'], 'an unknown number')} in prompts{counted}, "
+        f"{_count(tokens['output'], 'an unknown number')} in answers"
+        f"{_reasoning(tokens['reasoning'])}; {_cached(tokens['cached'])}."
     )
     return lines
 
 
-def _count(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:,}"
+def _count(value: int | None, unknown: str) -> str:
+    return unknown if value is None else f"{value:,}"
+
+
+def _reasoning(value: int | None) -> str:
+    return " (how many of them are reasoning is not reported)" if value is None else f", {value:,} of them reasoning"
+
+
+def _cached(value: int | None) -> str:
+    if value is None:
+        return "how many of the prompts' tokens came from a cache is not reported"
+    return (
+        f"{value:,} of the prompts' tokens came from a cache"
+        if value
+        else "none of the prompts' tokens came from a cache"
+    )
 
 
 def vendor_rows(estimates: Estimates) -> list[list[str]]:

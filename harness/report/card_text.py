@@ -1,5 +1,6 @@
 """The sentences of a card about its two effective lengths. The same templates serve good and bad news."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,7 +82,11 @@ def verdict(estimates: Estimates, config: Mapping[str, Any], markup: Markup) -> 
     stated = {c: e for c, e in estimates.effective.items() if e.state != "not_measured" and not _without_basis(e)}
     sentences = []
     if stated:
-        lead = f"Of the advertised {format_length(advertised)} tokens, {name}" if advertised else name
+        native = native_window(config)
+        if advertised:
+            lead = f"Of the advertised {format_length(advertised)} tokens, {name}"
+        else:
+            lead = f"{name} (native window {format_length(native)})" if native else name
         clauses = join_words([clause(capability, found, markup) for capability, found in stated.items()])
         sentences.append(f"{lead} {clauses}{_shares(stated, advertised)}.")
     else:
@@ -126,9 +131,40 @@ def model_name(config: Mapping[str, Any]) -> str:
     return str(model.get("name") or model.get("spec") or "unnamed model")
 
 
-def tokens(value: int | None) -> str:
-    """Tokens in full, for tables."""
-    return "not stated" if value is None else f"{value:,}"
+def advertised_text(config: Mapping[str, Any]) -> str:
+    """The advertised length in tokens; where nobody stated one, the window that the model or its server gives."""
+    advertised = config.get("advertised")
+    if advertised is not None:
+        return f"{advertised:,}"
+    model = config.get("model") or {}
+    native, window = native_window(config), model.get("window")
+    if native is not None:
+        return f"not stated; native window {native:,} (from the model)"
+    return f"not stated; window {window:,} (as served)" if isinstance(window, int) else "not stated"
+
+
+def native_window(config: Mapping[str, Any]) -> int | None:
+    """The window that the model was trained for, tokens, where its facts tell."""
+    native = ((config.get("model") or {}).get("facts") or {}).get("native_window")
+    return native if isinstance(native, int) and native > 0 else None
+
+
+def reproduce(config: Mapping[str, Any]) -> str:
+    """The command that asks for the same again: without --out, which names a folder of one machine."""
+    command = str(config.get("command") or "longreach run")
+    try:
+        words = shlex.split(command)
+    except ValueError:  # no command line of ours
+        return command
+    kept, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in ("--out", "--output-path", "--output_path"):
+            skip = True
+        elif not word.startswith(("--out=", "--output-path=", "--output_path=")):
+            kept.append(word)
+    return shlex.join(kept) if len(kept) < len(words) else command
 
 
 def bracket_text(found: Estimate) -> str:
@@ -170,7 +206,7 @@ def headline_rows(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple
     curves = [estimates.headline.get(capability) for capability in both]
     rules = [estimates.rules.get(capability) for capability in both]
     rows = [
-        ("best estimate, tokens", [tokens(advertised), *(estimate.text for estimate in found)]),
+        ("best estimate, tokens", [advertised_text(config), *(estimate.text for estimate in found)]),
         (
             "95% bracket, tokens (its low end is what is reliable)",
             ["", *(bracket_text(estimate) for estimate in found)],
@@ -205,14 +241,20 @@ def _rules_text(rules: Any) -> str:
 
 
 def terminal_lines(estimates: Estimates, config: Mapping[str, Any], markup: Markup) -> list[str]:
-    """At most ten lines for the end of a run: the verdict and the headline table."""
+    """At most nine lines for the end of a run, so that the card's path is the tenth: verdict, headline table, one line
+    on the tasks beside the headline."""
     lines = [verdict(estimates, config, markup), ""]
     rows = [row for row in headline_rows(estimates, config) if row[0] not in ("rule", "same runs by other rules")]
     table = [("", ["advertised", "effective retrieval", "effective reasoning"]), *rows]
-    table = [(label.split(" (")[0], cells) for label, cells in table]
+    table = [(label.split(" (")[0], [cells[0].split(" (")[0], *cells[1:]]) for label, cells in table]
     widths = [max(len(row[0]) for row in table)]
     widths += [max(len(row[1][i]) for row in table) for i in range(3)]
     for label, cells in table:
         padded = [text.ljust(width) for text, width in zip([label, *cells], widths, strict=True)]
         lines.append("  ".join(padded).rstrip())
+    headline = {task for curve in estimates.headline.values() for task in curve.tasks}
+    beside = [f"{name} {found.text}" for name, found in estimates.by_task.items() if name not in headline]
+    if beside:
+        more = f" and {len(beside) - 4} more on the card" if len(beside) > 4 else ""
+        lines.append(f"beside the headline (best estimates): {markup.text(', '.join(beside[:4]))}{more}")
     return lines

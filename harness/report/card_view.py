@@ -6,7 +6,7 @@ from typing import Any
 
 from longreach.harness.lengths import format_length
 from longreach.harness.report import card_tables as tables
-from longreach.harness.report.card_text import bracket_text, headline_rows, marks, model_name, verdict
+from longreach.harness.report.card_text import bracket_text, headline_rows, marks, model_name, reproduce, verdict
 from longreach.harness.report.cautions import breaks, count_word, limits, warnings
 from longreach.harness.report.figures import Drawing
 from longreach.harness.report.markup import HTML, MARKDOWN
@@ -42,7 +42,7 @@ def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Dra
         "money": tables.money_lines(estimates),
         "vendor": tables.vendor_rows(estimates),
         "limits": limits(estimates, config),
-        "command": config.get("command") or "longreach run",
+        "command": reproduce(config),
         "protocol": protocol(estimates, config),
         "heat": [_heat(curve.name, estimates) for curve in estimates.tasks],
         "version": config.get("longreach") or "unknown",

@@ -1,5 +1,6 @@
 """Accuracy against length: one line per capability with its 95% band, families thin, thresholds dashed."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -51,10 +52,11 @@ def draw_curve(estimates: Estimates, title: str, advertised: int | None) -> Draw
     axes = figure.add_subplot()
     _frame(axes, lengths, advertised)
     seen: dict[str, int] = {}
-    for curve, thick in curves:
+    for number, (curve, thick) in enumerate(curves):
         rank = seen.get(curve.capability, 0)
         seen[curve.capability] = rank + 1
-        _line(axes, curve, thick, rank)
+        before = [other for other, is_thick in curves[:number] if is_thick]
+        _line(axes, curve, thick, rank, over=thick and any(_coincide(curve, other) for other in before))
     _references(axes, estimates, lengths)
     for capability, found in estimates.effective.items():
         _effective(axes, capability, found)
@@ -128,10 +130,28 @@ def _runs(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
     return [run for run in runs if run]
 
 
-def _line(axes: "Axes", curve: Curve, thick: bool, rank: int) -> None:
+def _coincide(curve: Curve, other: Curve) -> bool:
+    """Whether one line would hide a part of the other."""
+    for run in _runs(curve.points):
+        same = [
+            abs((found.mean or 0.0) - (p.mean or 0.0)) < 0.012 if (found := _tested(other, p)) else False for p in run
+        ]
+        if any(a and b for a, b in itertools.pairwise(same)) or (same == [True]):
+            return True
+    return False
+
+
+def _tested(curve: Curve, point: CurvePoint) -> CurvePoint | None:
+    found = curve.at(point.length)
+    return found if found is not None and found.tested else None
+
+
+def _line(axes: "Axes", curve: Curve, thick: bool, rank: int, *, over: bool = False) -> None:
+    """One curve; `over` = it lies on an earlier one: dashes and open marks let that one be seen."""
     color = CAPABILITY.get(curve.capability, MUTED)
     label = drawable(curve.name if curve.kind != "capability" else f"{curve.name} (headline)", 40)
-    dashes = "-" if thick else _DASHES[rank % len(_DASHES)]
+    dashes = (0, (2.2, 2.2)) if over else "-" if thick else _DASHES[rank % len(_DASHES)]
+    size = 3.5 if not thick else 11 if over else 6.5
     for run in _runs(curve.points):
         x = [math.log2(point.length) for point in run]
         y = [point.mean or 0.0 for point in run]
@@ -142,11 +162,12 @@ def _line(axes: "Axes", curve: Curve, thick: bool, rank: int) -> None:
             linestyle=dashes,
             linewidth=2.2 if thick else 1.1,
             marker=_MARKERS.get(curve.capability, "o"),
-            markersize=6.5 if thick else 3.5,
-            markerfacecolor=color if thick else "white",
+            markersize=size,
+            markerfacecolor="none" if over else color if thick else "white",
+            markeredgewidth=2.0 if over else 1.0,
             alpha=1.0 if thick else 0.85,
             label=label,
-            zorder=3 if thick else 2,
+            zorder=3 if thick else 4,
         )
         label = "_nolegend_"
         limits = [point.limits for point in run]

@@ -172,9 +172,50 @@ def test_a_limit_on_request_size_is_told_apart_from_the_window(make: Any) -> Non
 def test_terminal_lines_are_few(make: Any) -> None:
     records = _rows(make, "niah.single", MEASURED)
     lines = make_card(records, make.config(records, advertised=32 * K)).verdict_lines()
-    assert len(lines) <= 10
+    assert len(lines) <= 9
     assert lines[2].split() == ["advertised", "effective", "retrieval", "effective", "reasoning"]
     assert re.fullmatch(r"best estimate, tokens +32,768 +8,192 +not measured", lines[3])
+
+
+def test_the_terminal_names_what_stands_beside_the_headline(make: Any) -> None:
+    records = _rows(make, "niah.single", MEASURED) + _rows(make, "niah.distractor", {4 * K: 3})
+    headline = {"retrieval": ["niah.single"], "reasoning": []}
+    lines = make_card(records, make.config(records, headline=headline, advertised=32 * K)).verdict_lines()
+    assert len(lines) <= 9
+    assert lines[-1] == "beside the headline (best estimates): niah.distractor < 4,096"
+
+
+def test_a_native_window_stands_where_no_length_is_advertised(make: Any) -> None:
+    records = _rows(make, "niah.single", MEASURED)
+    card = make_card(records, make.config(records, model={"facts": {"native_window": 8192}}))
+    assert "| best estimate, tokens | not stated; native window 8,192 (from the model) | 8,192 |" in card.to_markdown()
+    assert card.to_dict()["verdict"].startswith("sim:test (native window 8k) retrieves reliably up to 8k (not beyond).")
+    assert "of the window" not in card.to_dict()["verdict"]
+
+
+def test_the_command_to_run_again_names_no_folder_of_this_machine(make: Any) -> None:
+    records = _rows(make, "niah.single", MEASURED)
+    command = "longreach run niah --model 'llamacpp:my model.gguf' --out /home/me/runs/x --samples 2"
+    card = make_card(records, make.config(records, command=command))
+    wanted = "longreach run niah --model 'llamacpp:my model.gguf' --samples 2"
+    assert f"```sh\n{wanted}\n```" in card.to_markdown()
+    assert card.to_dict()["provenance"]["command"] == wanted
+    assert "/home/me" not in card.to_html() + card.to_json() + card.to_markdown()
+
+
+def test_a_mean_over_tasks_says_where_one_of_them_was_not_run(make: Any) -> None:
+    records = make.row("niah.single", {4 * K: 10, 8 * K: 10}, 10) + make.row("niah.distractor", {4 * K: 10}, 10)
+    text = make_card(records, make.config(records)).to_markdown()
+    assert "| mean of the 2 needle tasks | 100 \u00b18 | part | none | 20 |" in text
+    assert "part: not every task of the mean was run" in text
+
+
+def test_an_unknown_cache_is_said_in_words(make: Any) -> None:
+    records = make.row("niah.single", {4 * K: 5}, 5, n_output_tokens=7)
+    line = make_card(records, make.config(records)).to_markdown()
+    assert (
+        "35 in answers (how many of them are reasoning is not reported); how many of the prompts' tokens came" in line
+    )
 
 
 def test_the_card_keeps_its_order(make: Any) -> None:

@@ -1,5 +1,6 @@
 """Figures: edge cases draw without a warning, the same numbers give the same bytes."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -67,6 +68,14 @@ def test_any_name_draws(make: Any, name: str) -> None:
 def test_characters_that_no_font_has_become_boxes() -> None:
     with style():
         assert drawable("abc \ue000") == "abc \u25a1"
+
+
+def test_a_curve_that_lies_on_another_is_dashed_with_open_marks(make: Any) -> None:
+    same = make.row("niah.single", {4 * K: 5, 8 * K: 3}, 5) + make.row("ruler.vt", {4 * K: 5, 8 * K: 3}, 5)
+    apart = make.row("niah.single", {4 * K: 5, 8 * K: 3}, 5) + make.row("ruler.vt", {4 * K: 1, 8 * K: 0}, 5)
+    dash = re.compile(r"stroke-dasharray: 4\.84,4\.84")
+    assert dash.search(_drawings(make, same)[0].svg)
+    assert not dash.search(_drawings(make, apart)[0].svg)
 
 
 def test_same_numbers_same_bytes(make: Any) -> None:

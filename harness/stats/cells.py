@@ -4,10 +4,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from longreach.harness.record import COUNTED, OUTCOMES, Record
-from longreach.harness.stats.intervals import State, state_of, wilson
+from longreach.harness.stats.evalues import confidence_sequence, count
+from longreach.harness.stats.intervals import Interval, State, state_of, wilson
 from longreach.harness.task import THRESHOLDS
 
 UNTESTABLE = ("overflow", "truncated")
@@ -52,10 +54,19 @@ class Cell:
     outcomes: Mapping[str, int]
     """All seven, zeros included."""
     threshold: float | None
+    counts: Mapping[float, int] | None = None
+    """Score -> how often, where the sample chose its own size (an adaptive scan): limits are valid at any stop then."""
 
     @property
     def mean(self) -> float | None:
         return self.s / self.n if self.n else None
+
+    @property
+    def limits(self) -> Interval | None:
+        """95%: Wilson, or the confidence sequence of an adaptive sample."""
+        if not self.n:
+            return None
+        return wilson(self.s, self.n) if self.counts is None else anytime_limits(self.counts)
 
     @property
     def blocked_by(self) -> str | None:
@@ -71,7 +82,9 @@ class Cell:
     def state(self) -> State:
         if self.blocked_by:
             return "not_tested"
-        return "undecided" if self.threshold is None else state_of(self.s, self.n, self.threshold)
+        if self.threshold is None:
+            return "undecided"
+        return state_of(self.s, self.n, self.threshold) if self.counts is None else anytime_state(self.counts, self.threshold)
 
     @property
     def partial(self) -> bool:
@@ -79,7 +92,7 @@ class Cell:
         return self.blocked_by is None and self.n < self.planned
 
     def to_dict(self) -> dict[str, Any]:
-        limits = wilson(self.s, self.n) if self.n else None
+        limits = self.limits
         return {
             "task": self.task,
             "length": self.length,
@@ -95,6 +108,22 @@ class Cell:
             "partial": self.partial,
             "outcomes": dict(self.outcomes),
         }
+
+
+def anytime_limits(counts: Mapping[float, int]) -> Interval:
+    """Limits that hold at any stop, 0.025 on each side."""
+    return _sequence(tuple(sorted(counts.items())))
+
+
+@lru_cache(maxsize=4096)
+def _sequence(counts: tuple[tuple[float, int], ...]) -> Interval:
+    return confidence_sequence(dict(counts))
+
+
+def anytime_state(counts: Mapping[float, int], threshold: float) -> State:
+    """The state of an adaptive sample."""
+    limits = anytime_limits(counts)
+    return "pass" if limits.low > threshold else "fail" if limits.high < threshold else "undecided"
 
 
 def task_facts(config: Mapping[str, Any], records: Iterable[Record]) -> dict[str, TaskFacts]:
@@ -148,10 +177,20 @@ def build_cells(
     order = {label: rank for rank, label in enumerate(facts)}
     keys = [key for key in planned.keys() | held.keys() if key[0] in order]
     keys.sort(key=lambda key: (order[key[0]], key[1], -1.0 if key[2] is None else key[2]))
-    return tuple(_cell(key, held.get(key, []), planned.get(key, 0), facts[key[0]].threshold) for key in keys)
+    adaptive = bool(config.get("scan"))
+    return tuple(
+        _cell(key, held.get(key, []), planned.get(key, 0), facts[key[0]].threshold, adaptive=adaptive) for key in keys
+    )
 
 
-def _cell(key: tuple[str, int, float | None], records: Sequence[Record], planned: int, threshold: float | None) -> Cell:
+def _cell(
+    key: tuple[str, int, float | None],
+    records: Sequence[Record],
+    planned: int,
+    threshold: float | None,
+    *,
+    adaptive: bool,
+) -> Cell:
     counts = Counter(record.outcome for record in records)
     outcomes: dict[str, int] = {outcome: counts.get(outcome, 0) for outcome in OUTCOMES}
     outcomes["not_run"] += max(0, planned - len(records))
@@ -168,6 +207,7 @@ def _cell(key: tuple[str, int, float | None], records: Sequence[Record], planned
         published=published / len(counted) if has_published else None,
         outcomes=outcomes,
         threshold=threshold,
+        counts=count(record.score or 0.0 for record in counted) if adaptive else None,
     )
 
 

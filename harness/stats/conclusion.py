@@ -15,6 +15,7 @@ from longreach.harness.report.wording import join_words, percent, plain
 from longreach.harness.stats.cells import TaskFacts, build_cells, task_facts
 from longreach.harness.stats.curves import Curve, CurvePoint, make_curve
 from longreach.harness.stats.intervals import cannot_show, min_n, state_of
+from longreach.harness.stats.scans import view_scans
 from longreach.harness.stats.verdict import effective
 
 if TYPE_CHECKING:
@@ -71,11 +72,13 @@ def headline_curve(
     facts = dict(task_facts(config, records))
     for task in tasks:
         facts.setdefault(task, _unknown(task, capability))
-    cells = [cell for cell in build_cells(records, config, facts) if cell.task in tasks]
+    scanned = view_scans(records, config)
+    cells = [cell for cell in build_cells(scanned.records, config, facts) if cell.task in tasks]
     infeasible = frozenset((cell["task"], int(cell["length"])) for cell in config.get("infeasible") or ())
     curve = make_curve(capability, "capability", tasks, cells, facts, infeasible)
     points = tuple(dataclasses.replace(point, threshold=threshold) for point in curve.points)
-    return dataclasses.replace(curve, threshold=threshold, points=points)
+    scan = scanned.estimates.get(capability) if threshold == curve.threshold else None
+    return dataclasses.replace(curve, threshold=threshold, points=points, scan=scan)
 
 
 def _unknown(task: str, capability: str) -> TaskFacts:

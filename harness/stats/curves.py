@@ -6,11 +6,14 @@ would have had. Filled evenly, that is simply the number of contexts; filled une
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longreach.harness.stats.cells import Cell, TaskFacts, add_outcomes
+from longreach.harness.stats.cells import Cell, TaskFacts, add_outcomes, anytime_limits, anytime_state
+from longreach.harness.stats.effective import Estimate
+from longreach.harness.stats.evalues import strict_evidence
 from longreach.harness.stats.intervals import Interval, State, clopper_pearson, state_of, wilson
 
 MAX_UNANSWERED = 0.05
@@ -37,6 +40,8 @@ class CurvePoint:
     blocking: tuple[str, ...]
     """Tasks that block it."""
     threshold: float | None
+    counts: Mapping[float, int] | None = None
+    """Scores of an adaptive sample; None for a fixed grid."""
 
     @property
     def tested(self) -> bool:
@@ -48,14 +53,20 @@ class CurvePoint:
 
     @property
     def limits(self) -> Interval | None:
-        """Wilson 95%."""
-        return wilson(self.s, self.n_effective) if self.tested else None
+        """95%: Wilson, or the confidence sequence of an adaptive sample."""
+        if not self.tested:
+            return None
+        return wilson(self.s, self.n_effective) if self.counts is None else anytime_limits(self.counts)
 
     @property
     def state(self) -> State:
         if not self.tested:
             return "not_tested"
-        return "undecided" if self.threshold is None else state_of(self.s, self.n_effective, self.threshold)
+        if self.threshold is None:
+            return "undecided"
+        if self.counts is not None:
+            return anytime_state(self.counts, self.threshold)
+        return state_of(self.s, self.n_effective, self.threshold)
 
     @property
     def no_answer_rate(self) -> float:
@@ -75,6 +86,8 @@ class CurvePoint:
         where there are too many of them."""
         if not self.tested or self.threshold is None:
             return False
+        if self.counts is not None:
+            return self.supports_claim and strict_evidence(self.counts, self.threshold).dn >= math.log(1 / tail)
         mean = self.mean if self.supports_claim else self.best
         s = (mean or 0.0) * self.n_effective
         return clopper_pearson(s, self.n_effective, tail).high < self.threshold
@@ -108,6 +121,8 @@ class Curve:
     chance: float
     points: tuple[CurvePoint, ...]
     """Ascending lengths; lengths that no prompt of a task can have are left out."""
+    scan: Estimate | None = None
+    """Effective length as the adaptive scan that filled this curve found it."""
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -157,7 +172,18 @@ def make_point(length: int, by_task: Mapping[str, Sequence[Cell]], threshold: fl
         blocked_by=blocked_by,
         blocking=tuple(task for task, found in causes.items() if found),
         threshold=threshold,
+        counts=_pooled(cells) if blocked_by is None else None,
     )
+
+
+def _pooled(cells: Sequence[Cell]) -> Counter[float] | None:
+    """Scores of all cells where they are adaptive; blocks fill them evenly."""
+    pooled: Counter[float] = Counter()
+    for cell in cells:
+        if cell.counts is None:
+            return None
+        pooled.update(cell.counts)
+    return pooled
 
 
 def _unanswered(cell: Cell) -> int:

@@ -6,7 +6,7 @@ Imported records count like our own and are named; rows that a vendor reported a
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longreach.harness.record import Record
@@ -15,7 +15,9 @@ from longreach.harness.stats.answers import CellKey, examples, prompt_notes, rec
 from longreach.harness.stats.cells import Cell, TaskFacts, add_outcomes, build_cells, last_states, task_facts
 from longreach.harness.stats.curves import Curve, make_curve
 from longreach.harness.stats.effective import Estimate
-from longreach.harness.stats.position import length_bias, position_bias
+from longreach.harness.stats.position import length_bias, no_bias, position_bias
+from longreach.harness.stats.scan_report import ScanReport
+from longreach.harness.stats.scans import set_aside, view_scans
 from longreach.harness.stats.usage import cost, latency
 from longreach.harness.stats.verdict import OtherRules, effective, headline_tasks, not_measured, other_rules
 from longreach.harness.stats.zones import Zone, dead_zones
@@ -56,6 +58,10 @@ class Estimates:
     """Records that count, by origin."""
     last_at: str | None
     """Time of the last record, ISO 8601."""
+    scans: Mapping[str, ScanReport]
+    """Adaptive scans by capability; empty for a fixed grid."""
+    unused: int
+    """Scored samples that a scan has not used: of unfinished blocks, or back after the decision."""
 
 
 def command_for(config: Mapping[str, Any], capability: str) -> str:
@@ -97,7 +103,8 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
     vendor = [record for record in states if record.origin == "vendor"]
     states = [record for record in states if record.origin != "vendor"]
     facts = task_facts(config, states)
-    cells = build_cells(states, config, facts)
+    scanned = view_scans(states, config)
+    cells = build_cells(scanned.records, config, facts)
     infeasible = _infeasible(config)
     labels = [label for label in facts if any(cell.task == label for cell in cells)]
     headline: dict[str, Curve] = {}
@@ -110,7 +117,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
             found[capability] = _missing(config, capability, absent)
             continue
         curve = make_curve(capability, "capability", wanted, cells, facts, infeasible)
-        headline[capability] = curve
+        curve = headline[capability] = replace(curve, scan=scanned.estimates.get(capability))
         found[capability] = effective(curve, _depths(cells, wanted))
     tasks = tuple(make_curve(label, "task", (label,), cells, facts) for label in labels)
     by_task = {c.name: effective(c, _depths(cells, c.tasks)) for c in tasks if c.threshold is not None}
@@ -129,19 +136,21 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         ),
         tasks=tasks,
         outcomes=add_outcomes(cells),
-        zones=dead_zones(cells),
-        position=position_bias(cells, testable),
-        length=length_bias(cells, testable),
+        zones=() if scanned.reports else dead_zones(cells),
+        position=no_bias() if scanned.reports else position_bias(cells, testable),
+        length=no_bias() if scanned.reports else length_bias(cells, testable),
         latency=latency(states),
         cost=cost(states, (config.get("model") or {}).get("price")),
         wrong=wrong_answers(states),
-        examples=examples(states),
+        examples=examples(scanned.records),
         recycled=recycled_shares(states),
         notes=prompt_notes(states),
         too_large=too_large(states),
         vendor=vendor,
         origins=dict(sorted(Counter(record.origin for record in states).items())),
         last_at=max((record.at for record in states), default=None),
+        scans=scanned.reports,
+        unused=set_aside(states, scanned),
     )
 
 

@@ -71,6 +71,12 @@ def _entry(contrast: Contrast | None, reason: str | None, **more: Any) -> dict[s
     }
 
 
+def no_bias() -> dict[str, Any]:
+    """The entry of an adaptive run: lengths have chosen their own n, and limits for a fixed n would be wrong."""
+    reason = "an adaptive scan gives no fixed design; `longreach run bias` measures position against length"
+    return _entry(None, reason, definition="not measured by a scan", tasks=[], by_task=[])
+
+
 def position_bias(cells: Sequence[Cell], tasks: Sequence[str]) -> dict[str, Any]:
     """Edges minus middle over `tasks` (equal weights), and for each of them. Scores, 0 to 1; `value` is None with a
     `reason` where the grid does not allow it."""

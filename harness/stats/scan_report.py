@@ -47,6 +47,8 @@ class ScanReport:
     high: int
     """Strict bracket: the length before the first that is refuted or not supported; the largest length if there is none
     (the smallest if that is the very first)."""
+    high_found: bool
+    """Something above `high` is refuted or not supported."""
     censored: Censored | None
     finished: bool
     sentence: str
@@ -72,6 +74,7 @@ class ScanReport:
             n=self.n,
             notes=(self.sentence, *self.notes),
             first=first,
+            high_found=self.high_found,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,6 +103,7 @@ def read_scan(scan: Scan, stopped: str | None = None) -> ScanReport:
         value=value,
         low=low,
         high=high,
+        high_found=ceiling is not None,
         censored=censored,
         finished=scan.finished,
         sentence=_sentence(scan, streams, value, stopped),

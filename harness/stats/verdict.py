@@ -74,6 +74,8 @@ def effective(curve: Curve, depths: Sequence[float] = ()) -> Estimate:
     Args:
         depths: named in the definition; empty for tasks without depth.
     """
+    if curve.scan is not None:
+        return curve.scan
     points = curve.points
     threshold = curve.threshold
     if threshold is None:

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 import pytest
 
 os.environ["LONGREACH_PLUGINS"] = ""
+os.environ["LONGREACH_NOTEBOOK"] = "off"  # three seconds a run; the tests of the notebook write it themselves
 
 
 def pytest_configure(config: pytest.Config) -> None:

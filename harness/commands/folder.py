@@ -20,16 +20,20 @@ def _card(runs: Annotated[list[Path], typer.Argument(help="Run folders.", metava
     from longreach.harness.running.revisit import rewrite
 
     for folder in runs:
-        for line in rewrite(folder).verdict_lines():
+        for line in rewrite(folder, _say).verdict_lines():
             typer.echo(line)
         typer.echo(str(folder / "card.md"))
+
+
+def _say(text: str) -> None:
+    typer.echo(f"longreach: {text}", err=True)
 
 
 def _rescore(run: _Folder) -> None:
     """Score stored answers again; nothing is sent."""
     from longreach.harness.running.revisit import rescore
 
-    n, changed = rescore(run)
+    n, changed = rescore(run, _say)
     typer.echo(f"{n} answers scored again, {changed} scores changed", err=True)
     typer.echo(str(run / "card.md"))
 

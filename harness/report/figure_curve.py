@@ -56,7 +56,7 @@ def draw_curve(estimates: Estimates, title: str, advertised: int | None) -> Draw
         rank = seen.get(curve.capability, 0)
         seen[curve.capability] = rank + 1
         before = [other for other, is_thick in curves[:number] if is_thick]
-        _line(axes, curve, thick, rank, over=thick and any(_coincide(curve, other) for other in before))
+        _line(axes, curve, thick, rank, over=any(_coincide(curve, other) for other in before))
     _references(axes, estimates, lengths)
     for capability, found in estimates.effective.items():
         _effective(axes, capability, found)
@@ -150,8 +150,11 @@ def _line(axes: "Axes", curve: Curve, thick: bool, rank: int, *, over: bool = Fa
     """One curve; `over` = it lies on an earlier one: dashes and open marks let that one be seen."""
     color = CAPABILITY.get(curve.capability, MUTED)
     label = drawable(curve.name if curve.kind != "capability" else f"{curve.name} (headline)", 40)
-    dashes = (0, (2.2, 2.2)) if over else "-" if thick else _DASHES[rank % len(_DASHES)]
+    dashes = "-" if thick else _DASHES[rank % len(_DASHES)]
+    if over:  # a thin line would only cover the dashes of a thick one: its marks are enough
+        dashes = (0, (3, 3)) if thick else ""
     size = 3.5 if not thick else 11 if over else 6.5
+    face = color if thick else "white"
     for run in _runs(curve.points):
         x = [math.log2(point.length) for point in run]
         y = [point.mean or 0.0 for point in run]
@@ -163,11 +166,11 @@ def _line(axes: "Axes", curve: Curve, thick: bool, rank: int, *, over: bool = Fa
             linewidth=2.2 if thick else 1.1,
             marker=_MARKERS.get(curve.capability, "o"),
             markersize=size,
-            markerfacecolor="none" if over else color if thick else "white",
-            markeredgewidth=2.0 if over else 1.0,
+            markerfacecolor="none" if over and thick else face,
+            markeredgewidth=2.0 if over and thick else 1.0,
             alpha=1.0 if thick else 0.85,
             label=label,
-            zorder=3 if thick else 4,
+            zorder=3 if thick else 4 if over else 2,
         )
         label = "_nolegend_"
         limits = [point.limits for point in run]

@@ -1,7 +1,7 @@
 """A run folder seen again: its prompts rebuilt, its answers scored again, its card rewritten. Nothing is sent."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from longreach.harness.report.card import Card
 
 
-def rewrite(folder: Path) -> "Card":
-    """Writes results.csv and the card again."""
+def rewrite(folder: Path, say: Callable[[str], None] | None = None) -> "Card":
+    """Writes results.csv, the card and the notebook again."""
     read_config(folder)  # says so if it is no run folder, before anything is made
     with open_store(folder) as store:
-        card, _ = write_results(folder, store.records)
+        card, _ = write_results(folder, store.records, say)
     return card
 
 
-def rescore(folder: Path) -> tuple[int, int]:
+def rescore(folder: Path, say: Callable[[str], None] | None = None) -> tuple[int, int]:
     """Scores stored answers by today's scorers; returns how many, and how many changed. Judged answers keep their verdict."""
     config = read_config(folder)
     tokenizer = _tokenizer(config)
@@ -54,7 +54,7 @@ def rescore(folder: Path) -> tuple[int, int]:
                 changed += 1
                 fresh.append(new)
         store.add_all(fresh)
-        write_results(folder, store.records)
+        write_results(folder, store.records, say)
     return n, changed
 
 

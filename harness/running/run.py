@@ -76,7 +76,7 @@ def run_options(options: Options, progress: Progress) -> Run:
     caps = caps_of(prepared)
     with open_store(prepared.folder) as store:
         collected = collect(prepared, store, caps, progress)
-        card, records = write_results(prepared.folder, store.records)
+        card, records = write_results(prepared.folder, store.records, progress.say)
     return Run(
         folder=prepared.folder,
         records=records,

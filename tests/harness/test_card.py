@@ -206,7 +206,7 @@ def test_the_command_to_run_again_names_no_folder_of_this_machine(make: Any) -> 
 def test_a_mean_over_tasks_says_where_one_of_them_was_not_run(make: Any) -> None:
     records = make.row("niah.single", {4 * K: 10, 8 * K: 10}, 10) + make.row("niah.distractor", {4 * K: 10}, 10)
     text = make_card(records, make.config(records)).to_markdown()
-    assert "| mean of the 2 needle tasks | 100 \u00b18 | part | none | 20 |" in text
+    assert "| mean of the 2 needle tasks | 100 \u00b18 | part | - | 20 |" in text
     assert "part: not every task of the mean was run" in text
 
 

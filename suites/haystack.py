@@ -11,7 +11,7 @@ from typing import Any
 
 from longreach.harness.errors import ConfigError, DataError, InfeasibleCell
 from longreach.harness.sample import Message, Point, Sample
-from longreach.harness.tokenizer import Tokenizer
+from longreach.harness.tokenizer import Tokenizer, proves
 from longreach.suites.corpus import Corpus, get_corpus
 from longreach.suites.joins import PAD, Frame, Needle, count, edges, write
 from longreach.suites.window import Window, choose, move_end
@@ -48,19 +48,21 @@ def build(
     answer_prefix: str = "",
     absent: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
+    anchor: int = 0,
 ) -> Sample:
     """One user message, `head` + haystack with needles + `tail`, of `point.length` - `reserve` tokens less 0 to 8.
 
     Args:
-        haystack: mixed, repeat, noise, stdlib, bible, essays, or a pinned `file:PATH#DIGEST`.
+        haystack: mixed, repeat, noise (with /LANGUAGE), a structure, stdlib, bible, essays, or a pinned `file:PATH#DIGEST`.
         needles: in text order; the order is kept, each goes to a cut of its own where there are enough.
+        anchor: index of the needle whose depth is promised within a point; the others stand as near as they can.
         absent: strings that must not stand in the drawn window (as whole words, whatever the case).
 
     Raises:
         InfeasibleCell: the length cannot hold all that; `minimum` says which might.
         DataError: the text is unusable, or each window of it holds an `absent` string.
     """
-    frame = _frame(tokenizer, head, tail, answer_prefix)
+    frame = frame_of(tokenizer, head, tail, answer_prefix)
     n_needles = sum(count(tokenizer, " " + needle.text) for needle in needles)
     wanted = point.length - reserve - frame.n_tokens - n_needles - AIM
     if wanted < SMALLEST_HAYSTACK:
@@ -73,7 +75,7 @@ def build(
     missing = error = padding = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
     for tries in range(BUILDS):
         if window is None or tries <= FREE_BUILDS:
-            window = _window(corpus, wanted, depths, unwanted, rng, window.start if window else None)
+            window = _window(corpus, wanted, depths, anchor, unwanted, rng, window)
         else:
             window, padding = _adjusted(corpus, tokenizer, window, padding, missing)
             low, high = edges(corpus, window)
@@ -85,6 +87,8 @@ def build(
         n_tokens = predicted + error
         if 0 <= budget - n_tokens <= TOLERANCE:
             messages = (Message(role="user", content=head + draft.text + tail),)
+            if not proves(tokenizer, point.key):
+                break
             n_tokens = tokenizer.count(tokenizer.render(messages, answer_prefix))
             if 0 <= budget - n_tokens <= TOLERANCE:
                 break
@@ -137,7 +141,7 @@ def _infeasible(point: Point, reserve: int, n_frame: int, n_needles: int, wanted
     )
 
 
-def _frame(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str) -> Frame:
+def frame_of(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str) -> Frame:
     """What stands around the haystack once the chat template is applied."""
     rendered = tokenizer.render((Message(role="user", content=head + _MARK + tail),), answer_prefix)
     prefix, mark, suffix = rendered.partition(_MARK)
@@ -153,14 +157,16 @@ def _window(
     corpus: Corpus,
     n_tokens: int,
     depths: Sequence[float],
+    anchor: int,
     unwanted: Sequence[str],
     rng: random.Random,
-    start: int | None,
+    before: Window | None,
 ) -> Window:
-    """A window whose text holds none of `unwanted`."""
+    """A window whose text holds none of `unwanted`, from the same start as the one `before`."""
     found = ""
+    start = before.start if before else None
     for _ in range(WINDOWS):
-        window = choose(corpus, n_tokens, depths, rng, start)
+        window = choose(corpus, n_tokens, depths, rng, start, anchor)
         if window is None:
             raise DataError(f"haystack {corpus.spec!r} cannot be cut into {n_tokens:,} tokens; choose another text")
         low, high = edges(corpus, window)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from longreach.harness.commands.find import add_find_command
 from longreach.harness.commands.folder import add_folder_commands
 from longreach.harness.commands.lists import add_list_commands
 from longreach.harness.commands.run import add_run_commands
@@ -32,6 +33,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     add_run_commands(app)
+    add_find_command(app)
     add_sample_commands(app)
     add_folder_commands(app)
     add_verdict_commands(app)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from longreach.harness.model import Model, Request, Response
     from longreach.harness.record import Record
     from longreach.harness.registry import get_task
+    from longreach.harness.running.find import find
     from longreach.harness.running.run import Run, run
     from longreach.harness.sample import Grid, Message, Point, Sample
     from longreach.harness.stats.effective import Estimate, effective_length
@@ -33,6 +34,7 @@ _HOMES = {
     "Task": "task",
     "TaskInfo": "task",
     "effective_length": "stats.effective",
+    "find": "running.find",
     "get_task": "registry",
     "run": "running.run",
 }
@@ -53,6 +55,7 @@ __all__ = [
     "TaskInfo",
     "__version__",
     "effective_length",
+    "find",
     "get_task",
     "run",
 ]

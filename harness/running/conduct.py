@@ -6,7 +6,7 @@ import inspect
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Conductor:
             stopped, error = await self._ask(old)
         finally:
             await self.prepared.model.close()
-        missing = tuple(untested(self.prepared, self.store.records))
+        missing = self._missing()
         code = 4 if error is not None else 3 if stopped or missing else 0
         return Collected(records=self.store.records, stopped=stopped, untested=missing, error=error, exit_code=code)
 
@@ -87,9 +87,16 @@ class Conductor:
         self.progress.start([item.point.length for item in todo], stored=len(plan.items) - len(todo))
         if not todo:
             return None, None
-        for line in warnings(plan):
+        for line in self._warnings():
             self.progress.say(line)
         return await self._send(todo)
+
+    def _warnings(self) -> Iterable[str]:
+        """What the plan cannot show."""
+        return warnings(self.prepared.plan)
+
+    def _missing(self) -> tuple[Cell, ...]:
+        return tuple(untested(self.prepared, self.store.records))
 
     def _todo(self) -> list[Item]:
         key = self.prepared.settings.key
@@ -101,9 +108,13 @@ class Conductor:
         window = prepared.model.window
         await _probe(prepared.model)
         if prepared.model.window != window:
-            tasks = tuple(prepared.plan.tasks.values())
-            plan = make_plan(prepared.battery, tasks, prepared.tokenizer, window=prepared.model.window)
-            self.prepared = replace(prepared, plan=plan)
+            self._replan()
+
+    def _replan(self) -> None:
+        prepared = self.prepared
+        tasks = tuple(prepared.plan.tasks.values())
+        plan = make_plan(prepared.battery, tasks, prepared.tokenizer, window=prepared.model.window)
+        self.prepared = replace(prepared, plan=plan)
 
     async def _send(self, todo: list[Item]) -> tuple[str | None, LongreachError | None]:
         judge = _open_judge(self.prepared)

@@ -154,6 +154,9 @@ def identity(config: Mapping[str, Any]) -> dict[str, Any]:
     found = {"model": config["model"]["name"], "tokenizer": config["tokenizer"]["name"], "seed": config["seed"]}
     found |= {f"model.args.{name}": value for name, value in args.items()}
     found |= {f"sampling.{name}": value for name, value in sampling.items()}
+    for capability, rule in ((config.get("scan") or {}).get("rules") or {}).items():
+        # The guarantee of a scan holds for the rule that it began with; to certify is to go on with the same.
+        found |= {f"scan.{capability}.{name}": value for name, value in rule.items() if name != "certify"}
     return found | {f"tasks.{task['label']}": task["id"] for task in config["tasks"]}
 
 

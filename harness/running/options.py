@@ -22,12 +22,12 @@ def _option(
     return {"help": help, "kind": kind, "alias": alias, "panel": panel, "many": many}
 
 
-_WHAT, _MODEL, _LIMITS = "What to test", "Model", "Limits"
+_WHAT, _MODEL, _LIMITS, _SEARCH = "What to test", "Model", "Limits", "Search"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Flags of `run`, `plan` and `generate`; the field names are the flags with underscores."""
+    """Flags of `run`, `plan`, `find` and `generate`; the field names are the flags with underscores."""
 
     battery: Any = None
     """Built-in name, YAML file, or a run folder's config.yaml."""
@@ -98,6 +98,21 @@ class Options:
     force: Any = field(
         default=None, metadata=_option("Go on although the shortest length looks broken.", kind=bool, panel=_LIMITS)
     )
+    max_length: Any = field(default=None, metadata=_option("Longest length of the search, such as 1M.", panel=_SEARCH))
+    min_length: Any = field(
+        default=None, metadata=_option("Shortest length (default 1k); lengths double from there.", panel=_SEARCH)
+    )
+    capability: Any = field(
+        default=None, metadata=_option("retrieval, reasoning or both (default both).", panel=_SEARCH)
+    )
+    certify: Any = field(
+        default=None,
+        metadata=_option("Go on until the threshold itself is certified (strict bracket).", kind=bool, panel=_SEARCH),
+    )
+    refine: Any = field(
+        default=None,
+        metadata=_option("Test one more length between the last pass and the first fail.", kind=bool, panel=_SEARCH),
+    )
 
     @classmethod
     def of(cls, **given: Any) -> "Options":
@@ -154,3 +169,5 @@ def _text(name: str, value: Any) -> str:
 
 
 NAMES = tuple(item.name for item in dataclasses.fields(Options))
+SEARCH = tuple(item.name for item in dataclasses.fields(Options) if item.metadata.get("panel") == _SEARCH)
+"""Options of `find` alone."""

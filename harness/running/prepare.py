@@ -1,6 +1,7 @@
 """From options to everything that a run needs, before anything is sent or written."""
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from longreach.harness.running.config import make_config
 from longreach.harness.running.options import Options
 from longreach.harness.running.plan import Plan, make_plan
 from longreach.harness.running.resolve import (
+    BatteryTask,
     Settings,
     given_tokenizer,
     resolve_model,
@@ -21,6 +23,9 @@ from longreach.harness.running.resolve import (
     with_system,
 )
 from longreach.harness.tokenizer import Tokenizer, WordsTokenizer
+
+Planner = Callable[[Battery, Sequence[BatteryTask], Tokenizer, int | None], Plan]
+"""Battery, its tasks, the tokenizer and the model's window (None = unknown) -> the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,10 @@ class Prepared:
     plan: Plan
     settings: Settings
     price: Price
+    verb: str = "run"
+    """Command that asks for the same."""
+    scan: Mapping[str, Any] | None = None
+    """The rules of an adaptive scan, for config.yaml."""
 
     @property
     def folder(self) -> Path:
@@ -45,7 +54,7 @@ class Prepared:
 
     def config(self) -> dict[str, Any]:
         """What config.yaml will say, with the facts that the model knows by now."""
-        return make_config(
+        config = make_config(
             battery=self.battery,
             plan=self.plan,
             model=self.model,
@@ -53,8 +62,10 @@ class Prepared:
             tokenizer=self.tokenizer,
             settings=self.settings,
             price=self.price,
-            command=self.options.command("run"),
+            command=self.options.command(self.verb),
         )
+        # A scan plans no cells: it decides as it goes.
+        return config if self.scan is None else config | {"planned": [], "scan": dict(self.scan)}
 
 
 def _slug(text: str) -> str:
@@ -67,7 +78,15 @@ def prepare(options: Options) -> Prepared:
     Raises:
         ConfigError: usage or configuration, in one line. ModelUnusable: from opening the model.
     """
-    battery = load_battery(options)
+    return assemble(
+        options,
+        load_battery(options),
+        lambda battery, tasks, tokenizer, window: make_plan(battery, tasks, tokenizer, window=window),
+    )
+
+
+def assemble(options: Options, battery: Battery, make: Planner) -> Prepared:
+    """Tasks, model, tokenizer and settings of a battery, with the plan that `make` draws up."""
     tasks = resolve_tasks(battery)
     given = given_tokenizer(battery)
     model, spec = resolve_model(battery, given)
@@ -78,7 +97,7 @@ def prepare(options: Options) -> Prepared:
         model=model,
         spec=spec,
         tokenizer=tokenizer,
-        plan=make_plan(battery, tasks, tokenizer, window=model.window),
+        plan=make(battery, tasks, tokenizer, model.window),
         settings=settings_of(battery, model, tokenizer),
         price=resolve_price(battery, model),
     )

@@ -87,6 +87,8 @@ class Scheduler:
     _gate: Gate = field(init=False)
     _guard: TruncationGuard = field(init=False)
     _rng: random.Random = field(init=False)
+    _slots: asyncio.Semaphore = field(init=False)
+    _budget: ByteBudget = field(init=False)
 
     def __post_init__(self) -> None:
         job = self.job
@@ -95,6 +97,9 @@ class Scheduler:
             knows_template=job.tokenizer.knows_template, is_estimate=job.tokenizer.is_estimate
         )
         self._rng = random.Random(0)  # of the jitter only
+        # Shared by all calls of `run` that are under way: a scan has several blocks in flight.
+        self._slots = asyncio.Semaphore(job.concurrency)
+        self._budget = ByteBudget(BYTES_AHEAD)
         for record in job.store.records.values():
             if record.outcome == "scored" and record.n_tokens and record.n_prompt_tokens:
                 self._check(record.task, record.length, record.n_tokens, record.n_prompt_tokens)
@@ -115,13 +120,12 @@ class Scheduler:
             return
         n_workers = min(self.job.concurrency, len(items))
         built: asyncio.Queue[tuple[Item, Sample | LongreachError, int] | None] = asyncio.Queue(maxsize=n_workers + 1)
-        budget = ByteBudget(BYTES_AHEAD)
         with ThreadPoolExecutor(max_workers=2, thread_name_prefix="longreach-build") as pool:
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._build_all(iter(items), built, budget, pool, n_workers))
+                    group.create_task(self._build_all(iter(items), built, pool, n_workers))
                     for _ in range(n_workers):
-                        group.create_task(self._work(built, budget))
+                        group.create_task(self._work(built))
             except* LongreachError as several:
                 raise several.exceptions[0] from None
         if self.error is not None:
@@ -131,7 +135,6 @@ class Scheduler:
         self,
         items: Iterator[Item],
         built: "asyncio.Queue[tuple[Item, Sample | LongreachError, int] | None]",
-        budget: ByteBudget,
         pool: ThreadPoolExecutor,
         n_workers: int,
     ) -> None:
@@ -141,7 +144,7 @@ class Scheduler:
                 if self.stop.is_set():
                     return
                 size = item.point.length * BYTES_PER_TOKEN
-                await budget.take(size)
+                await self._budget.take(size)
                 await built.put((item, await loop.run_in_executor(pool, self._build, item), size))
 
         await asyncio.gather(build_some(), build_some())
@@ -156,19 +159,18 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001 - a task of a third party: this sample fails, the run goes on
             return LongreachError(f"the prompt could not be built: {type(error).__name__}: {error}")
 
-    async def _work(
-        self, built: "asyncio.Queue[tuple[Item, Sample | LongreachError, int] | None]", budget: ByteBudget
-    ) -> None:
+    async def _work(self, built: "asyncio.Queue[tuple[Item, Sample | LongreachError, int] | None]") -> None:
         while (work := await built.get()) is not None:
             item, sample, size = work
             try:
-                if not self.stop.is_set():
-                    await self._one(item, sample)
+                async with self._slots:
+                    if not self.stop.is_set():
+                        await self._one(item, sample)
             except LongreachError as error:
                 self.error = self.error or error
                 self.halt(str(error))
             finally:
-                await budget.give(size)
+                await self._budget.give(size)
 
     async def _one(self, item: Item, sample: Sample | LongreachError) -> None:
         task = self.job.plan.tasks[item.label]

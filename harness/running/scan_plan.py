@@ -1,0 +1,164 @@
+"""What `find` asks for: the grid of a scan, its rule for each capability, and everything that a run needs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from longreach.harness.errors import BatteryError, InfeasibleCell
+from longreach.harness.lengths import format_length, parse_length, parse_lengths
+from longreach.harness.running.battery import Battery
+from longreach.harness.running.battery_load import load_battery
+from longreach.harness.running.options import Options
+from longreach.harness.running.plan import Infeasible, Item, Plan, headline_of
+from longreach.harness.running.prepare import Prepared, assemble
+from longreach.harness.running.resolve import BatteryTask
+from longreach.harness.stats.ascend import Block, Rule
+from longreach.harness.stats.blocks import STRATA, BlockTask, block_points
+from longreach.harness.stats.evalues import ZONES
+from longreach.harness.stats.scans import Hunt, scan_config
+from longreach.harness.task import task_id
+from longreach.harness.tokenizer import Tokenizer
+
+CAP = 300
+"""Samples per length; then the mean decides."""
+SHORTEST = 1024
+"""Tokens at which a scan begins by default."""
+BOTH = ("retrieval", "reasoning")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindPlan:
+    """A search, resolved: what a run needs, and its scans."""
+
+    prepared: Prepared
+    hunts: Mapping[str, Hunt]
+    """By capability."""
+
+    def items(self, capability: str, block: Block) -> list[Item]:
+        """The samples of one block, in the order of its scores."""
+        points = block_points(self.hunts[capability].tasks, block, self.prepared.battery.seed)
+        return [Item(label=label, point=point) for label, point in points]
+
+
+def plan_find(options: Options) -> FindPlan:
+    """Resolves and plans a search; sends nothing.
+
+    Raises:
+        BatteryError, ConfigError: usage or configuration, in one line. ModelUnusable: from opening the model.
+    """
+    battery = load_battery(replace(options, lengths=None))
+    prepared = assemble(options, battery, _bare_plan)
+    wanted = _capabilities(options, prepared.plan)
+    labels = [label for capability in wanted for label in prepared.plan.headline[capability]]
+    tasks = {label: task for label, task in prepared.plan.tasks.items() if label in labels}
+    grid = _grid(options, battery, prepared.model.window)
+    kept, infeasible = _feasible(grid, tasks.values(), battery.seed, prepared.tokenizer)
+    if options.min_length is not None or options.lengths is not None:
+        if infeasible:
+            raise BatteryError(f"{infeasible[0].task}: {infeasible[0].reason}")
+    elif not kept:
+        raise BatteryError(f"no length up to {format_length(grid[-1])} can be built: {infeasible[0].reason}")
+    hunts = {
+        capability: _hunt(capability, kept, [tasks[label] for label in prepared.plan.headline[capability]], options)
+        for capability in wanted
+    }
+    found = FindPlan(prepared=prepared, hunts=hunts)
+    first = [item for length in kept for name in hunts for item in found.items(name, Block(length, 0))]
+    shown = battery.model_copy(
+        update={
+            "name": f"find-{battery.name}",
+            "description": "adaptive search for the effective length",
+            "lengths": kept,
+            "depths": tuple((place + 0.5) / STRATA for place in range(STRATA)),
+            "samples": CAP // STRATA,
+        }
+    )
+    plan = Plan(
+        tasks={
+            label: replace(task, lengths=kept, depths=shown.depths, samples=shown.samples)
+            for label, task in tasks.items()
+        },
+        items=tuple(first),
+        infeasible=tuple(infeasible),
+        headline={capability: prepared.plan.headline[capability] for capability in wanted},
+    )
+    prepared = replace(prepared, battery=shown, plan=plan, verb="find", scan=scan_config(hunts))
+    return FindPlan(prepared=prepared, hunts=hunts)
+
+
+def _bare_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokenizer, window: int | None) -> Plan:
+    """Tasks and headlines; the samples follow from the scan."""
+    return Plan(
+        tasks={task.label: task for task in tasks}, items=(), infeasible=(), headline=headline_of(battery, tasks)
+    )
+
+
+def _capabilities(options: Options, plan: Plan) -> list[str]:
+    asked = str(options.capability or "both")
+    if asked not in (*BOTH, "both"):
+        raise BatteryError(f"--capability {asked!r} is not one of retrieval, reasoning, both")
+    found = [capability for capability in BOTH if asked in (capability, "both") and capability in plan.headline]
+    if not found:
+        raise BatteryError(
+            f"no task here measures {'retrieval or reasoning' if asked == 'both' else asked}; name some with --tasks, "
+            f"as `longreach tasks` lists them"
+        )
+    return found
+
+
+def _grid(options: Options, battery: Battery, window: int | None) -> tuple[int, ...]:
+    """Doubling lengths from the shortest to the longest, which is always one of them."""
+    if options.lengths is not None:
+        if options.max_length is not None or options.min_length is not None:
+            raise BatteryError("--lengths names every length of the search; leave out --min-length and --max-length")
+        return parse_lengths(options.lengths)
+    if options.max_length is None and not battery.advertised and not window:
+        raise BatteryError(
+            "how far shall the search go? The model does not tell its window; add --max-length, such as 1M"
+        )
+    longest = parse_length(options.max_length) if options.max_length is not None else battery.advertised or window or 0
+    shortest = parse_length(options.min_length) if options.min_length is not None else min(SHORTEST, longest)
+    if shortest > longest:
+        raise BatteryError(f"--min-length {shortest} is above --max-length {longest}; swap them or drop one")
+    grid = [shortest]
+    while grid[-1] * 2 < longest:
+        grid.append(grid[-1] * 2)
+    return tuple(dict.fromkeys([*grid, longest]))
+
+
+def _feasible(
+    grid: Sequence[int], tasks: Iterable[BatteryTask], seed: int, tokenizer: Tokenizer
+) -> tuple[tuple[int, ...], list[Infeasible]]:
+    """Lengths at which every task can be built, and why shorter ones cannot."""
+    tasks, infeasible = list(tasks), []
+    for rank, length in enumerate(grid):
+        problem = next((found for task in tasks if (found := _problem(task, length, seed, tokenizer))), None)
+        if problem is None:
+            return tuple(grid[rank:]), infeasible  # what fits a short prompt fits a longer one
+        infeasible.append(problem)
+    return (), infeasible
+
+
+def _problem(task: BatteryTask, length: int, seed: int, tokenizer: Tokenizer) -> Infeasible | None:
+    for _, point in block_points([_block_task(task)], Block(length, 0), seed):
+        try:
+            task.task.sample(point, tokenizer)
+        except InfeasibleCell as error:
+            return Infeasible(task=task.label, length=length, reason=str(error), minimum=error.minimum)
+    return None
+
+
+def _block_task(task: BatteryTask) -> BlockTask:
+    return BlockTask(label=task.label, task_id=task_id(task.task), has_depth=task.task.info.has_depth)
+
+
+def _hunt(capability: str, lengths: tuple[int, ...], tasks: Sequence[BatteryTask], options: Options) -> Hunt:
+    size = STRATA * len(tasks)
+    rule = Rule(
+        lengths=lengths,
+        zone=ZONES[capability],
+        size=size,
+        cap=max(CAP, size),
+        certify=bool(options.certify),
+        refine=bool(options.refine),
+    )
+    return Hunt(capability=capability, tasks=tuple(_block_task(task) for task in tasks), rule=rule)

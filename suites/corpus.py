@@ -14,12 +14,11 @@ from longreach.harness.data import read_corpus
 from longreach.harness.errors import DataError
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.cuts import Cuts, find_cuts, make_cuts
-from longreach.suites.filler import GENERATORS
+from longreach.suites.generated import characters_per_token, generate, is_generated
+from longreach.suites.layouts import Layout, unit_cuts
 
 SMALLEST_TIER = 4096
 """Tokens; shorter prompts share this text."""
-CHARACTERS_PER_TOKEN = 8
-"""Characters of generated text per token of the tier: about 1.6 times what prose needs."""
 SEAM = "\n\n"
 """Between two copies of a text that is used again."""
 SEAM_CONTEXT = 200
@@ -38,6 +37,8 @@ class Corpus:
     period: int
     """Tokens after which the text repeats itself; all of them if it does not."""
     notes: tuple[str, ...]
+    layout: Layout | None = None
+    """How its elements are put together, where it is made of such."""
 
     @property
     def is_tiled(self) -> bool:
@@ -61,7 +62,7 @@ def get_corpus(spec: str, length: int, seed: int, tokenizer: Tokenizer) -> Corpu
         DataError: the text cannot be read, or is blank.
     """
     size = tier(length)
-    generated = spec in GENERATORS
+    generated = is_generated(spec)
     key = (spec, size, seed if generated else None, type(tokenizer).__qualname__, tokenizer.name)
     with _lock:
         key_lock = _key_locks.setdefault(key, threading.Lock())
@@ -79,9 +80,11 @@ def get_corpus(spec: str, length: int, seed: int, tokenizer: Tokenizer) -> Corpu
 
 
 def _generated(spec: str, size: int, seed: int, tokenizer: Tokenizer) -> Corpus:
-    text = GENERATORS[spec](size * CHARACTERS_PER_TOKEN, seed)
-    cuts = find_cuts(text, tokenizer)
-    return _tiled(spec, text, cuts, size, (), tokenizer)
+    made = generate(spec, size * characters_per_token(spec), seed)
+    cuts = find_cuts(made.text, tokenizer)
+    if made.layout is not None:
+        cuts = unit_cuts(cuts, made)
+    return _tiled(spec, made.text, cuts, size, (), tokenizer, made.layout)
 
 
 def _read(spec: str, size: int, tokenizer: Tokenizer) -> Corpus:
@@ -100,22 +103,31 @@ def _read(spec: str, size: int, tokenizer: Tokenizer) -> Corpus:
     return _tiled(spec, text, whole.cuts, size, source.notes, tokenizer)
 
 
-def _tiled(spec: str, text: str, cuts: Cuts, size: int, notes: tuple[str, ...], tokenizer: Tokenizer) -> Corpus:
+def _tiled(
+    spec: str,
+    text: str,
+    cuts: Cuts,
+    size: int,
+    notes: tuple[str, ...],
+    tokenizer: Tokenizer,
+    layout: Layout | None = None,
+) -> Corpus:
     """The text itself where it holds a window of `size` tokens, else copies of it, so that a window may start anywhere."""
     n_tokens = cuts.n_tokens
     if n_tokens == 0:
         raise DataError(f"the text of {spec} has no tokens; give a file with some words in it")
     if n_tokens >= size:
-        return Corpus(spec=spec, text=text, cuts=cuts, period=n_tokens, notes=notes)
+        return Corpus(spec=spec, text=text, cuts=cuts, period=n_tokens, notes=notes, layout=layout)
+    between = layout.separator if layout else SEAM
     end, start = text[-SEAM_CONTEXT:], text[:SEAM_CONTEXT]
-    seam = tokenizer.count(end + SEAM + start) - tokenizer.count(end) - tokenizer.count(start)
+    seam = tokenizer.count(end + between + start) - tokenizer.count(end) - tokenizer.count(start)
     copies = -(-size // n_tokens) + 1
-    shift_characters, shift_tokens = len(text) + len(SEAM), max(1, n_tokens + seam)
+    shift_characters, shift_tokens = len(text) + len(between), max(1, n_tokens + seam)
     steps = np.arange(copies, dtype=np.int64)[:, None]
     positions = (cuts.positions[None, 1:] + steps * shift_characters).ravel()
     counts = (cuts.counts[None, 1:] + steps * shift_tokens).ravel()
-    levels = np.tile(cuts.levels[1:], copies)
-    tiled = make_cuts(
-        np.append(0, positions), np.append(0, np.maximum.accumulate(counts)), np.append(cuts.levels[:1], levels)
+    levels, ends = (np.append(of[:1], np.tile(of[1:], copies)) for of in (cuts.levels, cuts.end_levels))
+    tiled = make_cuts(np.append(0, positions), np.append(0, np.maximum.accumulate(counts)), levels, ends)
+    return Corpus(
+        spec=spec, text=between.join([text] * copies), cuts=tiled, period=shift_tokens, notes=notes, layout=layout
     )
-    return Corpus(spec=spec, text=SEAM.join([text] * copies), cuts=tiled, period=shift_tokens, notes=notes)

@@ -16,7 +16,8 @@ from longreach.harness.tokenizer import Tokenizer
 
 Ints = NDArray[np.int64]
 
-GRAPHEME, WORD, LINE, SENTENCE = 0, 1, 2, 3
+GRAPHEME, WORD, LINE, SENTENCE, UNIT = 0, 1, 2, 3, 4
+"""Levels of cuts. UNIT: between two elements of a text made of such (lines of noise, records of a document)."""
 
 _ABBREVIATIONS = ("Mr", "Mrs", "Ms", "Dr", "St", "Prof", "vs", "No", "Fig", "Jr", "Sr", "e.g", "i.e", "cf", "al")
 _CLOSING = r"[\"'”’»)\]*_`]*"
@@ -44,22 +45,41 @@ class Cuts:
     counts: Ints
     """Tokens before the cut."""
     levels: NDArray[np.int8]
-    """GRAPHEME, WORD, LINE or SENTENCE."""
+    """GRAPHEME, WORD, LINE, SENTENCE or UNIT."""
     by_level: tuple[Ints, ...]
     """by_level[k]: indices of the cuts of level k or higher."""
     counts_by_level: tuple[Ints, ...]
     """counts_by_level[k]: tokens before each of those."""
+    end_levels: NDArray[np.int8]
+    """Levels as ends of a window; -1 where none may end."""
+    ends_by_level: tuple[Ints, ...]
+    """The same for the cuts where a window may end."""
+    end_counts_by_level: tuple[Ints, ...]
 
     @property
     def n_tokens(self) -> int:
         return int(self.counts[-1])
 
 
-def make_cuts(positions: Ints, counts: Ints, levels: NDArray[np.int8]) -> Cuts:
-    """Cuts with their indices by level."""
-    by_level = tuple(np.flatnonzero(levels >= level) for level in (GRAPHEME, WORD, LINE, SENTENCE))
-    counts_by_level = (counts, *(counts[indices] for indices in by_level[1:]))
-    return Cuts(positions=positions, counts=counts, levels=levels, by_level=by_level, counts_by_level=counts_by_level)
+def make_cuts(positions: Ints, counts: Ints, levels: NDArray[np.int8], ends: NDArray[np.int8] | None = None) -> Cuts:
+    """Cuts with their indices by level; `ends` are the levels as ends of a window where those differ."""
+    by_level, counts_by_level = _by_level(counts, levels)
+    ends_by_level, end_counts = (by_level, counts_by_level) if ends is None else _by_level(counts, ends)
+    return Cuts(
+        positions=positions,
+        counts=counts,
+        levels=levels,
+        by_level=by_level,
+        counts_by_level=counts_by_level,
+        end_levels=levels if ends is None else ends,
+        ends_by_level=ends_by_level,
+        end_counts_by_level=end_counts,
+    )
+
+
+def _by_level(counts: Ints, levels: NDArray[np.int8]) -> tuple[tuple[Ints, ...], tuple[Ints, ...]]:
+    indices = tuple(np.flatnonzero(levels >= level) for level in (GRAPHEME, WORD, LINE, SENTENCE, UNIT))
+    return indices, tuple(counts[of_level] for of_level in indices)
 
 
 def find_cuts(text: str, tokenizer: Tokenizer) -> Cuts:

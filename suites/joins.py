@@ -61,9 +61,11 @@ def _skip_blanks(text: str, at: int) -> int:
 
 
 def edges(corpus: Corpus, window: Window) -> tuple[int, int]:
-    """Characters where the window's text begins and ends: no white space at its start."""
+    """Characters where the window's text begins and ends: no white space at its start, nor after a whole element."""
     positions = corpus.cuts.positions
     end = int(positions[window.end])
+    while corpus.layout and corpus.text[end - 1] == "\n":
+        end -= 1
     return min(_skip_blanks(corpus.text, int(positions[window.start])), end), end
 
 
@@ -101,20 +103,22 @@ def write(
         done = resume
     parts.append(text[done:high])
     begin, end = _context_end(corpus, low, high), _context_start(corpus, high, low)
+    attributed_end = text[end : int(cuts.positions[window.end])]
     edge = frame.prefix[-CONTEXT:]
     attributed = int(cuts.counts[_cut_at(corpus, begin)]) - first
     n_tokens += count(tokenizer, edge + opening + text[low:begin]) - count(tokenizer, edge) - attributed
     edge = frame.suffix[:CONTEXT]
     kept = text[end:high]
-    n_tokens += count(tokenizer, kept + pad + closing + edge) - count(tokenizer, kept) - count(tokenizer, edge)
+    n_tokens += count(tokenizer, kept + pad + closing + edge) - count(tokenizer, attributed_end)
+    n_tokens -= count(tokenizer, edge)
     placed = tuple((int(cuts.counts[cut]) - first) / (last - first) for cut in window.needles)
     return Draft(
         text=opening + "".join(parts) + pad + closing, n_tokens=n_tokens, placed=placed, n_haystack=last - first
     )
 
 
-def _own_line(corpus: Corpus, texts: Sequence[str]) -> bool:
-    return corpus.spec == "noise" or any("\n" in text for text in texts)
+def _own_line(texts: Sequence[str]) -> bool:
+    return any("\n" in text for text in texts)
 
 
 def _is_spaceless(character: str) -> bool:
@@ -124,11 +128,15 @@ def _is_spaceless(character: str) -> bool:
 
 def _inserted(corpus: Corpus, texts: Sequence[str], at: int, after: int) -> tuple[str, int]:
     """What is written at the character `at` (white space up to `after` follows), and where the text goes on."""
+    if corpus.layout is not None:
+        separator = corpus.layout.separator
+        written = next(
+            n for n in range(len(separator) + 1) if corpus.text[at - n - 1] != "\n"
+        )  # newlines before the cut
+        return separator[written:] + corpus.layout.together(texts) + separator[:written], at
     blank = corpus.text[at:after]
     before = corpus.text[at - 1 : at]
-    if _own_line(corpus, texts) or (
-        blank.startswith("\n") and not (blank.count("\n") > 1 and _ends_sentence(corpus.text, at))
-    ):
+    if _own_line(texts) or (blank.startswith("\n") and not (blank.count("\n") > 1 and _ends_sentence(corpus.text, at))):
         joined = "\n" + "\n".join(texts)
         return (joined, at) if blank.startswith("\n") else (joined + "\n", after)
     if blank:
@@ -146,8 +154,11 @@ def _ends_sentence(text: str, at: int) -> bool:
 def _joined(corpus: Corpus, texts: Sequence[str], at: int | None, next_at: int | None) -> str:
     """Needles at the window's end (after the character `at`) or start (before the character `next_at`)."""
     text = corpus.text
+    if corpus.layout is not None:
+        elements, separator, close = corpus.layout.together(texts), corpus.layout.separator, corpus.layout.close
+        return elements + separator if at is None else close + separator + elements.removesuffix(close)
     if at is not None:
-        own_line = _own_line(corpus, texts)
+        own_line = _own_line(texts)
         if not own_line and _is_spaceless(text[at - 1]) and not text[at : at + 1].isspace():
             return "".join(texts)
         if own_line or not _ends_sentence(text, at):
@@ -157,7 +168,7 @@ def _joined(corpus: Corpus, texts: Sequence[str], at: int | None, next_at: int |
     end = next_at
     while end > 0 and text[end - 1].isspace():
         end -= 1
-    if _own_line(corpus, texts) or ("\n" in text[end:next_at] and not _ends_sentence(text, end)):
+    if _own_line(texts) or ("\n" in text[end:next_at] and not _ends_sentence(text, end)):
         return "\n".join(texts) + "\n"
     return "".join(texts) if _is_spaceless(text[next_at]) else " ".join(texts) + " "
 

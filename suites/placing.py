@@ -9,7 +9,11 @@ from typing import Any
 from longreach.harness.sample import Point, Sample
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.facts import Bank
+from longreach.suites.filler import words
+from longreach.suites.generated import haystack_spec
 from longreach.suites.haystack import Needle, build
+from longreach.suites.layouts import LINES
+from longreach.suites.structures import STRUCTURES, Structure
 
 
 def depth_of(point: Point) -> float:
@@ -51,6 +55,8 @@ def hide(
     question: str,
     reserve: int,
     target: tuple[str, ...],
+    language: str = "en",
+    structure: str = "",
     choices: tuple[str, ...] = (),
     absent: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
@@ -62,32 +68,58 @@ def hide(
     Args:
         sought: the needles that the answer needs, the one that the point's depth is about first.
         others: distractors and decoys.
+        language: of the filler; "mixed" for all of them in turn.
+        structure: format of the haystack; each needle is an element of it, and `extra` says which document it is.
     """
+    spec = haystack_spec(haystack, language, structure)
+    form = STRUCTURES.get(structure, PLAIN)
     needles = (*sought, *others)
     order = sorted(range(len(needles)), key=lambda index: needles[index].depth)
     groups = [tuple(group) for _, group in groupby(order, key=lambda index: needles[index].depth)]
+    texts = [form.quote(needle.text) for needle in needles]
+    elements = _elements(structure, [needle.text for needle in needles], bank.language, point)
+    together = form.layout.together if structure or haystack == "noise" else words(bank.language).joint.join
     sample = build(
         point,
         tokenizer,
-        haystack=haystack,
-        needles=[_side_by_side([needles[index] for index in group]) for group in groups],
-        head=bank.head,
-        tail=bank.closing(ask, question),
+        haystack=spec,
+        needles=[
+            Needle(text=together([elements[index] for index in group]), depth=needles[group[0]].depth)
+            for group in groups
+        ],
+        head=bank.head + form.first,
+        tail=form.last + bank.closing(ask, question),
         reserve=reserve,
         rng=point.rng(),
         target=target,
         choices=choices,
         absent=absent,
         extra={
-            "needles": [needles[index].text for index in order],
-            "sought": [needle.text for needle in sought],
+            "needles": [texts[index] for index in order],
+            "sought": texts[: len(sought)],
             "question": question,
+            **({"language": bank.language} if language != "en" else {}),
+            **({"structure": structure} if structure else {}),
             **(extra or {}),
         },
+        anchor=next(at for at, group in enumerate(groups) if 0 in group),
     )
     reached = {index: spot for group, spot in zip(groups, sample.placed, strict=True) for index in group}
-    return dataclasses.replace(sample, placed=tuple(reached[index] for index in range(len(needles))))
+    start, end = sample.extra["context"]
+    return dataclasses.replace(
+        sample,
+        placed=tuple(reached[index] for index in range(len(needles))),
+        extra={**sample.extra, "context": [start - len(form.first), end + len(form.last)]},
+    )
 
 
-def _side_by_side(needles: Sequence[Needle]) -> Needle:
-    return Needle(text=" ".join(needle.text for needle in needles), depth=needles[0].depth)
+PLAIN = Structure(layout=LINES, opening=lambda topic, rng: "", quote=str)
+"""Running text: a needle is what it is."""
+
+
+def _elements(structure: str, texts: Sequence[str], language: str, point: Point) -> list[str]:
+    """The texts as elements of a document; what else these say is the same at every length."""
+    if not structure:
+        return list(texts)
+    rng = dataclasses.replace(point, task=f"{point.task}#elements").paired_rng()
+    return [STRUCTURES[structure].element(text, rng.choice(words(language).topics), rng) for text in texts]

@@ -1,7 +1,8 @@
 """Which slice of a corpus to take, and at which cuts the needles go: one joint, vectorised search.
 
 Many windows are drawn at once; taken is one whose end is as short of the wanted tokens as asked and which has a cut
-near enough to the first needle's depth. Sentence ends first; words, then graphemes, only where those do not do.
+near enough to the depth of the anchor, the needle that the depth is about. Sentence ends first; words, then graphemes,
+only where those do not do. In a text made of elements (`Layout`) a window starts at one, and needles go between two.
 """
 
 import random
@@ -12,18 +13,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longreach.suites.corpus import Corpus
-from longreach.suites.cuts import GRAPHEME, LINE, SENTENCE, WORD, Cuts, Ints
+from longreach.suites.cuts import GRAPHEME, LINE, SENTENCE, UNIT, WORD, Cuts, Ints
 
 DRAWS = (64, 1024)
 """Windows tried at once; the second number only where the first finds nothing."""
 DEPTH_TOLERANCE = 0.009
-"""Fraction of the haystack by which the first needle may miss its depth; the promise is 0.01."""
-LATER_TOLERANCE = 0.03
-"""The same for the needles after it: farther off than this, a word's end is taken where a sentence's would be nicer."""
-LEVELS = ((SENTENCE, SENTENCE), (WORD, SENTENCE), (LINE, LINE), (WORD, LINE), (WORD, WORD), (GRAPHEME, GRAPHEME))
-"""Levels of the window's end and of the first needle's cut, in order of preference."""
+"""Fraction of the haystack by which the anchor may miss its depth; the promise is 0.01."""
+OTHER_TOLERANCE = 0.03
+"""The same for the other needles: farther off than this, a word's end is taken where a sentence's would be nicer."""
 SLACK = 1
 """Tokens by which the window may miss the wanted count on either side."""
+WIDE = 3
+"""The same where a window of whole elements ends with one of their sentences."""
+Level = tuple[int, int, int]
+"""Levels of the window's end and of the anchor's cut, and slack."""
+LEVELS: tuple[Level, ...] = (
+    (SENTENCE, SENTENCE, SLACK),
+    (WORD, SENTENCE, SLACK),
+    (LINE, LINE, SLACK),
+    (WORD, LINE, SLACK),
+    (WORD, WORD, SLACK),
+    (GRAPHEME, GRAPHEME, SLACK),
+)
+"""In order of preference."""
+UNIT_LEVELS: tuple[Level, ...] = (
+    (UNIT, UNIT, SLACK),
+    (SENTENCE, UNIT, WIDE),
+    (WORD, UNIT, SLACK),
+    (WORD, UNIT, WIDE),
+    (GRAPHEME, UNIT, SLACK),
+)
+"""The same for a text made of elements."""
 CANDIDATE_BITS = 32
 
 
@@ -37,9 +57,10 @@ class Window:
 
 
 def draw_starts(corpus: Corpus, n_tokens: int, rng: random.Random, n: int) -> Ints:
-    """`n` random cuts (indices) where a window of `n_tokens` may start: sentence starts that leave room for it."""
+    """`n` random cuts (indices) where a window of `n_tokens` may start: starts of sentences or elements that leave room for it."""
     cuts = corpus.cuts
-    starts, counts = cuts.by_level[SENTENCE][:-1], cuts.counts_by_level[SENTENCE][:-1]
+    level = UNIT if corpus.layout else SENTENCE
+    starts, counts = cuts.by_level[level][:-1], cuts.counts_by_level[level][:-1]
     room = int(np.searchsorted(counts, min(cuts.n_tokens - n_tokens, corpus.period - 1), side="right"))
     raw = np.frombuffer(rng.getrandbits(CANDIDATE_BITS * n).to_bytes(CANDIDATE_BITS // 8 * n, "little"), dtype="<u4")
     scaled = raw.astype(np.uint64) * np.uint64(max(room, 1)) >> np.uint64(CANDIDATE_BITS)
@@ -48,30 +69,40 @@ def draw_starts(corpus: Corpus, n_tokens: int, rng: random.Random, n: int) -> In
 
 
 def choose(
-    corpus: Corpus, n_tokens: int, depths: Sequence[float], rng: random.Random, start: int | None = None
+    corpus: Corpus,
+    n_tokens: int,
+    depths: Sequence[float],
+    rng: random.Random,
+    start: int | None = None,
+    anchor: int = 0,
 ) -> Window | None:
-    """A window of `n_tokens` (give or take SLACK) with a cut near each depth; None if the text allows none.
+    """A window of `n_tokens` (give or take a few) with a cut near each depth; None if the text allows none.
 
     Args:
         start: cut that the window has to start at (a second try); else it is drawn.
+        anchor: index of the needle whose depth is promised.
     """
     cuts = corpus.cuts
     pools = (np.array([start]),) if start is not None else tuple(draw_starts(corpus, n_tokens, rng, n) for n in DRAWS)
-    for end_level, level in LEVELS:
-        for starts in pools:
-            hit = _best_hit(cuts, starts, n_tokens, depths, end_level, level)
-            if hit is not None:
-                return Window(start=hit[0], end=hit[1], needles=_place(cuts, *hit, depths, level))
-    nearest = _nearest(cuts, pools[-1], n_tokens, depths)
+    levels = UNIT_LEVELS if corpus.layout else LEVELS
+    for tolerance in (DEPTH_TOLERANCE, 1.0) if corpus.layout else (DEPTH_TOLERANCE,):
+        for level in levels:
+            for starts in pools:
+                hit = _best_hit(cuts, starts, n_tokens, depths, level, anchor, tolerance)
+                if hit is not None:
+                    return Window(start=hit[0], end=hit[1], needles=_place(cuts, *hit, depths, level[1], anchor))
+    nearest = _nearest(cuts, pools[-1], n_tokens, depths[anchor : anchor + 1])
     if nearest is None:
         return None
-    return Window(start=nearest[0], end=nearest[1], needles=_place(cuts, *nearest, depths, GRAPHEME))
+    finest = UNIT if corpus.layout else GRAPHEME
+    return Window(start=nearest[0], end=nearest[1], needles=_place(cuts, *nearest, depths, finest, anchor))
 
 
-def _ends(cuts: Cuts, starts: Ints, n_tokens: int, level: int) -> tuple[Ints, Ints]:
-    """Index of the last cut of `level` that keeps each window within n_tokens + SLACK, and the window's tokens."""
-    limits = cuts.counts[starts] + n_tokens + SLACK
-    ends: Ints = cuts.by_level[level][np.searchsorted(cuts.counts_by_level[level], limits, side="right") - 1]
+def _ends(cuts: Cuts, starts: Ints, limit: int, level: int) -> tuple[Ints, Ints]:
+    """Index of the last cut of `level` that keeps each window within `limit` tokens, and the window's tokens."""
+    limits = cuts.counts[starts] + limit
+    at = np.searchsorted(cuts.end_counts_by_level[level], limits, side="right") - 1
+    ends: Ints = np.maximum(cuts.ends_by_level[level][at], starts)
     return ends, cuts.counts[ends] - cuts.counts[starts]
 
 
@@ -83,92 +114,115 @@ def _depth_errors(cuts: Cuts, starts: Ints, ends: Ints, depth: float, level: int
     low, high = cuts.counts[starts], cuts.counts[ends]
     wanted = low + depth * (high - low)
     after = np.searchsorted(among, wanted)
-    right = np.minimum(among[np.minimum(after, among.size - 1)], high)
+    right = among[np.minimum(after, among.size - 1)]
+    right = np.where(right > high, low if level == UNIT else high, right)
     left = np.maximum(among[np.maximum(after - 1, 0)], low)
     errors: NDArray[np.float64] = np.minimum(np.abs(right - wanted), np.abs(wanted - left))
     return errors
 
 
 def _best_hit(
-    cuts: Cuts, starts: Ints, n_tokens: int, depths: Sequence[float], end_level: int, level: int
+    cuts: Cuts, starts: Ints, n_tokens: int, depths: Sequence[float], level: Level, anchor: int, tolerance: float
 ) -> tuple[int, int] | None:
-    """Start and end of a window that fits; of several, the one with the later needles nearest to their depths."""
-    ends, sizes = _ends(cuts, starts, n_tokens, end_level)
-    good = np.abs(sizes - n_tokens) <= SLACK
+    """Start and end of a window that fits; of several, the one with the other needles nearest to their depths.
+
+    With a `tolerance` of 1 any depth fits, and the nearest is taken.
+    """
+    end_level, needle_level, slack = level
+    ends, sizes = _ends(cuts, starts, n_tokens + slack, end_level)
+    good = np.abs(sizes - n_tokens) <= slack
     if depths and good.any():
+        errors = _depth_errors(cuts, starts, ends, depths[anchor], needle_level)
         # One token less than the tolerance: whoever counts the text before the needle alone may be one off.
-        allowed = max(0.5, DEPTH_TOLERANCE * n_tokens - 1.0)
-        good &= _depth_errors(cuts, starts, ends, depths[0], level) <= allowed
+        good &= errors <= max(0.5, tolerance * n_tokens - 1.0)
     hits = np.flatnonzero(good)
     if not hits.size:
         return None
     best = hits[0]
-    if len(depths) > 1 and hits.size > 1:
-        worst = np.max([_depth_errors(cuts, starts[hits], ends[hits], depth, level) for depth in depths[1:]], axis=0)
+    others = (*depths[:anchor], *depths[anchor + 1 :])
+    if tolerance >= 1.0 and depths:
+        best = hits[int(np.argmin(errors[hits]))]
+    elif others and hits.size > 1:
+        worst = np.max([_depth_errors(cuts, starts[hits], ends[hits], depth, needle_level) for depth in others], axis=0)
         best = hits[int(np.argmin(worst))]
     return int(starts[best]), int(ends[best])
 
 
 def _nearest(cuts: Cuts, starts: Ints, n_tokens: int, depths: Sequence[float]) -> tuple[int, int] | None:
-    """Where nothing fits: the finest cuts, the size first, then the first needle's depth."""
-    ends, sizes = _ends(cuts, starts, n_tokens, GRAPHEME)
+    """Where nothing fits: the finest cuts, the size first, then the depth."""
+    ends, sizes = _ends(cuts, starts, n_tokens + SLACK, GRAPHEME)
     errors = np.maximum(np.abs(sizes - n_tokens), SLACK) * 1e6
-    if depths:
-        errors = errors + _depth_errors(cuts, starts, ends, depths[0], GRAPHEME)
+    for depth in depths:
+        errors = errors + _depth_errors(cuts, starts, ends, depth, GRAPHEME)
     best = int(np.argmin(errors))
     return (int(starts[best]), int(ends[best])) if sizes[best] > 0 else None
 
 
-def _place(cuts: Cuts, start: int, end: int, depths: Sequence[float], level: int) -> tuple[int, ...]:
-    """Cuts for all needles, in order, each its own where there are enough.
-
-    A needle goes to the nearest cut of `level`; to a finer one where that is too far away or already taken.
-    """
+def _place(cuts: Cuts, start: int, end: int, depths: Sequence[float], level: int, anchor: int) -> tuple[int, ...]:
+    """Cuts for all needles, in order: the anchor's at its depth, the others on either side, each its own if there is room."""
+    if not depths:
+        return ()
     low, high = int(cuts.counts[start]), int(cuts.counts[end])
+    spots = [low + depth * (high - low) for depth in depths]
+    middle = _cut_at(cuts, start, end, spots[anchor], level, DEPTH_TOLERANCE * (high - low))
+    place = start if depths[anchor] == 0.0 else end if depths[anchor] == 1.0 else start if middle is None else middle
+    allowed = OTHER_TOLERANCE * (high - low)
+    before = _spread(cuts, start, place - 1, spots[:anchor], level, allowed)
+    after = _spread(cuts, place + 1, end, spots[anchor + 1 :], level, allowed, end)
+    return (*(min(max(cut, start), place) for cut in before), place, *(max(cut, place) for cut in after))
+
+
+def _spread(
+    cuts: Cuts, first: int, last: int, spots: Sequence[float], level: int, allowed: float, end: int = -1
+) -> list[int]:
+    """Cuts from `first` to `last` (indices) nearest to `spots` tokens, each its own as long as there are any.
+
+    Needles that find no cut left share that of the one before, or of the anchor: an index outside the range says so.
+
+    Args:
+        end: the window's end, which is a place for a needle whatever its level; -1 if it is not in the range.
+    """
     chosen: list[int] = []
-    for number, depth in enumerate(depths):
-        allowed = (LATER_TOLERANCE if number else DEPTH_TOLERANCE) * (high - low)
-        least = chosen[-1] + 1 if chosen else start
-        chosen.append(_nearest_cut(cuts, min(least, end), end, low + depth * (high - low), level, allowed, depth))
-    top = end
+    least = first
+    for spot in spots:
+        at = end if least <= end and spot >= cuts.counts[end] else _cut_at(cuts, least, last, spot, level, allowed)
+        chosen.append(last + 1 if at is None else at)
+        least = chosen[-1] + 1
+    top = last
     for i in range(len(chosen) - 1, -1, -1):  # needles that were crowded at the end move back
         if chosen[i] > top:
-            chosen[i] = max(start, _last_cut(cuts, start, top, level))
+            at = end if top == end else _cut_at(cuts, first, top, float(cuts.counts[max(top, 0)]), level, allowed)
+            chosen[i] = first - 1 if at is None else at
         top = chosen[i] - 1
-    return tuple(chosen)
+    return chosen
 
 
-def _nearest_cut(cuts: Cuts, first: int, last: int, wanted: float, level: int, allowed: float, depth: float) -> int:
-    """The cut between the indices `first` and `last` nearest to `wanted` tokens, at the coarsest level that is near enough."""
-    if depth in (0.0, 1.0):
-        return first if depth == 0.0 else last
-    best, distance = last, float("inf")
-    for finer in range(level, -1, -1):
-        among = cuts.by_level[finer]
-        after = int(np.searchsorted(cuts.counts_by_level[finer], wanted))
+def _cut_at(cuts: Cuts, first: int, last: int, wanted: float, level: int, allowed: float) -> int | None:
+    """The cut between the indices `first` and `last` nearest to `wanted` tokens, at the coarsest level near enough.
+
+    None where there is none. Level UNIT has no finer ones.
+    """
+    best, distance = None, float("inf")
+    for finer in range(level, -1, -1) if level < UNIT else (UNIT,):
+        among, counts = cuts.by_level[finer], cuts.counts_by_level[finer]
+        low, high = int(np.searchsorted(among, first)), int(np.searchsorted(among, last, side="right"))
+        if low >= high:
+            continue
+        after = int(np.searchsorted(counts, wanted))
         for at in (after - 1, after):
-            index = int(among[min(max(at, 0), among.size - 1)])
-            index = min(max(index, first), last)
-            if abs(cuts.counts[index] - wanted) < distance:
-                best, distance = index, float(abs(cuts.counts[index] - wanted))
+            at = min(max(at, low), high - 1)
+            if abs(counts[at] - wanted) < distance:
+                best, distance = int(among[at]), float(abs(counts[at] - wanted))
         if distance <= allowed:
             break
     return best
 
 
-def _last_cut(cuts: Cuts, start: int, top: int, level: int) -> int:
-    """Index of the last cut of `level` up to the index `top`; of a finer level where there is none after `start`."""
-    for finer in range(level, -1, -1):
-        among = cuts.by_level[finer]
-        index = int(among[max(0, int(np.searchsorted(among, top, side="right")) - 1)])
-        if index > start:
-            return index
-    return top
-
-
 def move_end(cuts: Cuts, window: Window, n_tokens: int) -> Window:
     """The window with its end moved by about `n_tokens` (negative: back); needles stay, those at the end go with it."""
     wanted = int(cuts.counts[window.end]) + n_tokens
-    end = min(max(int(np.searchsorted(cuts.counts, wanted, side="right")) - 1, window.start + 1), cuts.counts.size - 1)
+    among = cuts.ends_by_level[GRAPHEME]
+    at = int(np.searchsorted(cuts.end_counts_by_level[GRAPHEME], wanted, side="right")) - 1
+    end = max(int(among[min(max(at, 0), among.size - 1)]), window.start + 1)
     needles = tuple(end if cut == window.end else min(cut, end) for cut in window.needles)
     return Window(start=window.start, end=end, needles=needles)

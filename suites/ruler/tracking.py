@@ -9,8 +9,8 @@ What differs, and why:
   at the start of the assistant's turn instead.
 - 64 tokens are reserved for the answer, not 30: five names are up to 30 tokens where capitals are split one by one, and
   a model that repeats the prefix would be cut. `--set ruler.vt.reserve=30` gives RULER's figure.
-- The length is met within 8 tokens, so that the last noise line may be cut; RULER stops at whole lines. The first line may
-  begin at a later sentence, and a statement, always a line of its own, may part a noise line at the end of a sentence.
+- The length is met within 8 tokens, so that the last noise line may be cut, at the end of a sentence if that does;
+  RULER stops at whole lines.
 - A name of the example is never "VAR" (RULER's redrawing by text replacement would hit the keyword).
 - The headline score is strict: the names in the answer must be exactly the five. RULER's own rule, which never punishes
   more names, is `score_published`.

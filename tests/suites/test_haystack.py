@@ -62,7 +62,8 @@ def test_length_is_kept_and_depth_within_a_point(tokenizer: Tokenizer, haystack:
         depths = tuple(sorted(rng.random() for _ in range(1 + index % 3)))
         sample = _build(tokenizer, length, depths, haystack, index)
         _check(sample, tokenizer)
-        assert abs(sample.placed[0] - depths[0]) <= 0.01
+        line = tokenizer.count(NOISE + "\n") if haystack == "noise" else 0  # needles go between whole lines only
+        assert abs(sample.placed[0] - depths[0]) <= max(0.01, 0.5 * line / (0.6 * length))
 
 
 def test_the_same_point_gives_the_same_bytes_whatever_was_built_before() -> None:
@@ -117,7 +118,14 @@ def test_needles_in_noise_stand_on_lines_of_their_own() -> None:
         sample = _build(length=1024, depths=(0.0, 0.3, 0.6, 1.0), haystack="noise", index=index)
         lines = sample.haystack_text.split("\n")
         assert all(needle in lines for needle in sample.extra["needles"])
-        assert all(line in NOISE or line in sample.extra["needles"] for line in lines)
+        whole = [line for line in lines if line not in sample.extra["needles"]]
+        assert all(line == NOISE for line in whole[:-1])
+        assert NOISE.startswith(whole[-1])
+
+
+def test_noise_ends_with_a_whole_sentence_where_eight_tokens_allow_it() -> None:
+    for index in range(20):
+        assert _build(length=700 + index, depths=(), haystack="noise").haystack_text.endswith(".")
 
 
 def test_sixteen_needles_keep_their_order_and_a_cut_each() -> None:
@@ -128,10 +136,37 @@ def test_sixteen_needles_keep_their_order_and_a_cut_each() -> None:
 
 
 def test_needles_at_one_depth_go_to_neighbouring_cuts() -> None:
-    for depth in (0.0, 0.5, 1.0):
+    for depth in (0.0, 0.5):
         sample = _build(depths=(depth,) * 4)
         _check(sample, WORDS)
         assert len(set(sample.placed)) == 4
+
+
+def test_needles_at_the_end_share_it_rather_than_push_the_first_away() -> None:
+    sample = _build(depths=(1.0,) * 4)
+    _check(sample, WORDS)
+    assert sample.placed == (1.0,) * 4
+    crowded = _build(depths=(0.97, 0.98, 0.99, 1.0), length=600)
+    _check(crowded, WORDS)
+    assert abs(crowded.placed[0] - 0.97) <= 0.01
+
+
+@pytest.mark.parametrize("length", [256, 384, 512, 1024])
+def test_the_anchor_keeps_its_depth_wherever_it_stands_among_the_needles(length: int) -> None:
+    rng = random.Random(length)
+    for index in range(30):
+        depths = tuple(sorted(rng.random() for _ in range(4)))
+        sample = _build(WORDS, length, depths, index=index, anchor=index % 4)
+        _check(sample, WORDS)
+        assert abs(sample.placed[index % 4] - depths[index % 4]) <= 0.01
+        assert sample.placed == tuple(sorted(sample.placed))
+
+
+def test_an_anchor_at_the_end_stays_there_and_the_others_yield() -> None:
+    sample = _build(depths=(0.0, 0.9, 1.0, 1.0, 1.0), anchor=3)
+    _check(sample, WORDS)
+    assert sample.placed[3] == 1.0
+    assert sample.placed[0] == 0.0
 
 
 def test_a_needle_of_several_lines_stays_whole() -> None:

@@ -100,3 +100,12 @@ def test_chance_is_that_of_a_guess_among_the_candidates() -> None:
     assert Distractor().info.chance == 0.2
     assert Conflict().info.chance == 0.5
     assert Multihop(decoys=3).info.chance == 0.25
+
+
+@pytest.mark.parametrize("task", [Distractor(), Conflict(), Multihop(hops=3)], ids=lambda task: task.info.name)
+def test_the_sought_needle_keeps_its_depth_in_short_prompts(task: Task) -> None:
+    for length in (384, 512, 1024):
+        for point in task.points(Grid(lengths=(length,), depths=(0.0, 0.1, 0.4, 0.75, 0.97, 1.0), n=4)):
+            sample = task.sample(point, WordsTokenizer())
+            assert point.depth is not None
+            assert abs(sample.placed[0] - point.depth) <= 0.01

@@ -29,6 +29,7 @@ def card_data(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, Any]
         "effective_retrieval": estimates.effective["retrieval"].to_dict(),
         "effective_reasoning": estimates.effective["reasoning"].to_dict(),
         "effective_by_task": {name: found.to_dict() for name, found in estimates.by_task.items()},
+        "scan": {capability: report.to_dict() for capability, report in estimates.scans.items()} or None,
         "other_rules": {capability: rules.to_dict() for capability, rules in estimates.rules.items()},
         "outcomes": dict(estimates.outcomes),
         "cells": [

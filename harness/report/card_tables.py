@@ -114,6 +114,8 @@ def size_sentences(estimates: Estimates) -> list[str]:
     """What the sample sizes of the headline cannot show, and how many samples would."""
     sentences = []
     for capability, curve in estimates.headline.items():
+        if capability in estimates.scans:
+            continue  # a scan has no sample size of its own
         own = curve.threshold or 0.0
         for threshold in sorted({own, RECALL} if capability == "retrieval" else {own}):
             for point in curve.points:

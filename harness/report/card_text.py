@@ -6,6 +6,7 @@ from typing import Any
 
 from longreach.harness.lengths import format_length
 from longreach.harness.report.markup import Markup
+from longreach.harness.report.scan_text import scan_clause, speaks
 from longreach.harness.report.wording import join_words, percent
 from longreach.harness.stats.curves import CurvePoint
 from longreach.harness.stats.effective import Estimate
@@ -33,6 +34,8 @@ def marks(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
 def clause(capability: str, found: Estimate, markup: Markup) -> str:
     """What the model does, as the end of a sentence that begins with its name."""
     verbs, verb = VERBS[capability]
+    if speaks(found):
+        return scan_clause(verbs, verb, found, markup)
     if found.low is None:
         return _nothing_reliable(verb, found, markup)
     reliable = markup.strong(format_length(found.low))

@@ -11,11 +11,11 @@ from longreach.harness.report.cautions import breaks, count_word, limits, warnin
 from longreach.harness.report.figures import Drawing
 from longreach.harness.report.markup import HTML, MARKDOWN
 from longreach.harness.report.palette import heat_color, ink_on
+from longreach.harness.report.scan_text import interval_text, scan_protocol, scan_tile, speaks
 from longreach.harness.report.wording import depth_text, percent
 from longreach.harness.stats.cells import Cell
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.estimates import Estimates
-from longreach.harness.stats.intervals import wilson
 
 
 def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Drawing]) -> dict[str, Any]:
@@ -63,7 +63,9 @@ def _tile(capability: str, estimates: Estimates, config: Mapping[str, Any]) -> d
     if found.state == "not_measured":
         return {"capability": capability, "label": "", "big": "not measured", "sub": "", "bar": None}
     big, label = "none shown", "reliable up to"
-    if found.state == "refused" and found.value is None:
+    if speaks(found):
+        big, label = scan_tile(found)
+    elif found.state == "refused" and found.value is None:
         big, label = "no statement", ""
     elif found.low is not None:
         big = format_length(found.low)
@@ -116,7 +118,8 @@ def protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str,
         ("sampling", _flat(sampling)),
         ("limits", _flat(config.get("limits"))),
         ("price, USD per million tokens", _flat(model.get("price"))),
-        ("intervals", "Wilson 95%; pass and fail need Wilson and Clopper-Pearson; n counts contexts"),
+        ("intervals", interval_text(estimates)),
+        *scan_protocol(estimates, config),
         ("started", config.get("started")),
         ("last record", estimates.last_at),
         ("Python", environment.get("python")),
@@ -178,7 +181,7 @@ def _heat_cell(cell: Cell | None, estimates: Estimates, column: int, columns: in
     outcomes = [f"{count_word(name)} {count:,}" for name, count in cell.outcomes.items() if count]
     lines = [", ".join(outcomes)]
     tested = cell.blocked_by is None and cell.mean is not None
-    limits_ = wilson(cell.s, cell.n) if cell.n else None
+    limits_ = cell.limits
     value = "n/s" if cell.blocked_by == "overflow" else "not tested"
     if tested and cell.mean is not None and limits_ is not None:
         value = percent(cell.mean)

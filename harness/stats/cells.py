@@ -84,7 +84,11 @@ class Cell:
             return "not_tested"
         if self.threshold is None:
             return "undecided"
-        return state_of(self.s, self.n, self.threshold) if self.counts is None else anytime_state(self.counts, self.threshold)
+        return (
+            state_of(self.s, self.n, self.threshold)
+            if self.counts is None
+            else anytime_state(self.counts, self.threshold)
+        )
 
     @property
     def partial(self) -> bool:

@@ -188,7 +188,9 @@ def _headline(curve: Curve) -> str:
     if estimate.state == "not_measured":
         return " ".join((f"{name} ({tasks}) was not measured.", *estimate.notes))
     best = f"best estimate {estimate.text}" if estimate.value or estimate.censored else "there is no best estimate"
-    if estimate.low is None:
+    if estimate.method == "ascend":
+        first = f"{name} ({tasks}): the adaptive search says {estimate.text} tokens."
+    elif estimate.low is None:
         first = f"{name} ({tasks}): no length is shown to be reliable at {rule}; {best}."
     else:
         first = f"{name} ({tasks}) is reliable at {rule} up to {format_length(estimate.low)}; {best}."

@@ -73,7 +73,7 @@ def _entry(contrast: Contrast | None, reason: str | None, **more: Any) -> dict[s
 
 def no_bias() -> dict[str, Any]:
     """The entry of an adaptive run: lengths have chosen their own n, and limits for a fixed n would be wrong."""
-    reason = "an adaptive scan gives no fixed design; `longreach run bias` measures position against length"
+    reason = "needs a fixed design, and a scan chooses its own sizes (longreach run bias measures it)"
     return _entry(None, reason, definition="not measured by a scan", tasks=[], by_task=[])
 
 

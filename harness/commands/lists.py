@@ -31,6 +31,7 @@ def _tasks(as_json: _Json = False) -> None:
             "summary": task.info.summary,
             "source": task.info.source,
             "license": task.info.license,
+            "departures": list(task.info.departures),
             "from": task_origin(name),
         }
         for name, task in tasks().items()

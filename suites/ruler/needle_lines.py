@@ -1,0 +1,150 @@
+"""A haystack of needles: lines of RULER's needle sentence with other keys and values, one of them the needle.
+
+Keys and values come from pools that are counted once per tokenizer; no pair of one prompt comes twice.
+"""
+
+import random
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from longreach.harness.errors import DataError
+from longreach.harness.sample import Point, digest
+from longreach.harness.tokenizer import Tokenizer
+from longreach.suites.corpus import tier
+from longreach.suites.cuts import Ints
+from longreach.suites.joins import count
+from longreach.suites.ruler.vocabulary import word_list
+from longreach.suites.units import Composed, Table, cut_off, draws, joined, measure, permutation, remembered
+
+FEWEST_LINES = 2
+SLACK = 0
+"""Tokens that may be left over; more are given to the last lines."""
+CUT_FROM = 4
+"""Tokens left over from which a cut line is added, where all lines are of one size."""
+RESIZED = 24
+"""Lines at the end whose sizes may be chosen."""
+TRIES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Tables whose entries, one of each, make a line."""
+
+    tables: tuple[Table, ...]
+    distinct: tuple[bool, ...]
+    """True for a table no entry of which may come twice."""
+    elastic: int
+    """Index of the table whose entries differ in size."""
+
+
+def lines_of(tokenizer: Tokenizer, length: int, key: str, value: str) -> Lines:
+    """The tables for prompts of `length` tokens: `word` or `uuid` keys, `number` or `uuid` values."""
+    size = tier(length)
+    return remembered(tokenizer, ("needle lines", size, key, value), lambda: _lines(tokenizer, size, key, value))
+
+
+def _lines(tokenizer: Tokenizer, size: int, key: str, value: str) -> Lines:
+    n = max(4096, size // 8)  # lines of 14 tokens and more; of uuids 27 and more
+    if key == "word":
+        numbers = random.Random(int(digest(["numbers", 1])[:32], 16)).sample(range(1_000_000, 10_000_000), n)
+        columns = (
+            [f"One of the special magic numbers for {word}" for word in word_list("adjective")],
+            [f"-{word} is:" for word in word_list("noun")],
+            [f" {number}.\n" for number in numbers],
+        )
+        return Lines(tables=measure(tokenizer, *columns), distinct=(False, False, True), elastic=1)
+    rng = random.Random(int(digest(["uuids", 1])[:32], 16))
+    keys, values = ([str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(n // 2)] for _ in range(2))
+    columns = ([f"One of the special magic uuids for {text}" for text in keys], [f" is: {text}.\n" for text in values])
+    return Lines(tables=measure(tokenizer, *columns), distinct=(True, True), elastic=1)
+
+
+def compose_lines(
+    n_tokens: int,
+    tokenizer: Tokenizer,
+    point: Point,
+    *,
+    needle: str,
+    depth: float,
+    key: str,
+    value: str,
+    absent: Sequence[str],
+) -> Composed:
+    """About `n_tokens` of lines, the needle at `depth` of them (0.0 first, 1.0 last).
+
+    Raises:
+        DataError: every draw holds one of `absent` (in practice never).
+    """
+    rng = point.rng()
+    lines = lines_of(tokenizer, point.length, key, value)
+    room = n_tokens - count(tokenizer, needle + "\n")
+    for _ in range(TRIES):
+        rows = _draw(lines, room, rng)
+        sizes = np.sum([table.counts[row] for table, row in zip(lines.tables, rows, strict=True)], axis=0)
+        total = np.cumsum(sizes)
+        n = max(FEWEST_LINES, int(np.searchsorted(total, room, side="right")))
+        left = _resize(lines, rows, n, room - int(total[n - 1]), rng)
+        if not _all_differ(rows, n, lines):
+            continue
+        columns = [table.take(row) for table, row in zip(lines.tables, rows, strict=True)]
+        rest, n_rest = "", 0
+        if left > CUT_FROM:
+            rest, n_rest = cut_off(tokenizer, joined(*(column[n : n + 1] for column in columns)), left)
+        slot = int(depth * (n + 1))
+        before = joined(*(column[:slot] for column in columns)) if slot else ""
+        after = joined(*(column[slot:n] for column in columns)) if slot < n else ""
+        if any(text in before or text in after for text in absent):
+            continue
+        text = before + needle + "\n" + after + rest
+        return Composed(
+            text=text if rest else text[:-1],
+            n_tokens=n_tokens - left + n_rest,
+            needles=(needle,),
+            placed=(float(total[slot - 1] / total[n - 1]) if slot else 0.0,),
+            notes=("the last line is cut",) if rest else (),
+        )
+    raise DataError(f"{TRIES} draws of needle lines for {point.task!r} all held {absent[0]!r}; choose another --seed")
+
+
+def _draw(lines: Lines, room: int, rng: random.Random) -> list[Ints]:
+    """Rows for more lines than fit: an index into each table; no two keys are the same."""
+    smallest = sum(int(table.counts.min()) for table in lines.tables)
+    n = max(room, 0) // max(smallest, 1) + FEWEST_LINES + 1
+    spare = n + 64 + n // 64  # of six million pairs, a few come twice
+    rows = [
+        permutation(rng, table.counts.size)[:spare] if distinct else draws(rng, spare, table.counts.size)
+        for table, distinct in zip(lines.tables, lines.distinct, strict=True)
+    ]
+    if lines.distinct[0]:
+        return [row[:n] for row in rows]
+    _, first = np.unique(rows[0] * lines.tables[1].counts.size + rows[1], return_index=True)
+    kept = np.sort(first)[:n]
+    return [row[kept] for row in rows]
+
+
+def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Random) -> int:
+    """Changes entries of the last of `n` lines for longer ones until at most SLACK of `left` tokens are left over."""
+    table, row = lines.tables[lines.elastic], rows[lines.elastic]
+    largest = int(table.counts.max())
+    first = max(0, n - RESIZED)
+    for index in range(n - 1, first - 1, -1):
+        if left <= SLACK:
+            break
+        have = int(table.counts[row[index]])
+        share = -(-left // (index - first + 1))
+        for more in range(min(share, largest - have, left), 0, -1):
+            options = np.flatnonzero(table.counts == have + more)
+            if options.size:
+                row[index] = options[rng.randrange(options.size)]
+                left -= more
+                break
+    return left
+
+
+def _all_differ(rows: Sequence[Ints], n: int, lines: Lines) -> bool:
+    """True if no two of `n` lines have the same key, and no entry comes twice where none may."""
+    codes = rows[0][:n] * lines.tables[1].counts.size + rows[1][:n] if not lines.distinct[0] else rows[1][:n]
+    return bool(np.unique(codes).size == n)

@@ -5,6 +5,7 @@ the endpoint, and told in the facts. The clock starts when a request is sent and
 """
 
 import asyncio
+import base64
 import dataclasses
 import json
 import os
@@ -12,10 +13,11 @@ import time
 import weakref
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from longreach.adapters.openai_errors import error_from, message_of, redact, rejected_parameter
 from longreach.adapters.openai_probe import probe_endpoint
+from longreach.adapters.openai_rates import rates_of
 from longreach.adapters.openai_stream import DONE, Collector, events
 from longreach.adapters.options import read_flag, read_length, read_mapping, read_number, read_tokenizer
 from longreach.harness.errors import ConfigError, ModelError, ModelUnusable
@@ -55,7 +57,7 @@ class OpenAIModel:
         self._model = name
         self._chat = chat
         self._base_url = base_url
-        self._host = urlsplit(base_url).netloc.rpartition("@")[2]
+        self._host = urlsplit(base_url).netloc
         self._api_key = api_key
         self._headers = headers
         self._extra_body = extra_body
@@ -64,7 +66,8 @@ class OpenAIModel:
         self._prefill_tokens_per_s = prefill_tokens_per_s
         self._prefill = prefill
         self._secrets = [value for key, value in headers.items() if any(word in key.lower() for word in _SECRET)]
-        self._secrets += [secret for secret in (api_key, urlsplit(base_url).password) if secret and secret != "EMPTY"]
+        self._secrets += [secret.removeprefix("Basic ") for secret in self._secrets]
+        self._secrets += [secret for secret in (api_key,) if secret and secret != "EMPTY"]
         self._limit_field = _LIMITS[1] if "api.openai.com" in self._host else _LIMITS[0]
         self._adapted: dict[str, str] = {}
         self._found: Mapping[str, Any] = {}
@@ -146,6 +149,7 @@ class OpenAIModel:
                 raw = await completions.with_raw_response.create(**prompt, stream=stream, extra_body=rest)
                 self._reached = True
                 reply_body = raw.http_response
+                reply.rates = rates_of(raw.headers)
                 if not stream or "event-stream" not in raw.headers.get("content-type", ""):
                     text = (await reply_body.aread()).decode("utf-8", "replace")
                     last_s = time.perf_counter() - started
@@ -162,9 +166,9 @@ class OpenAIModel:
                             last_s = at_s
                 finally:
                     await reply_body.aclose()
-        except TimeoutError:
+        except TimeoutError as error:
             if reply.finish_reason is None:
-                raise self._timeout_error(reply, time.perf_counter() - started) from None
+                raise self._timeout_error(reply, time.perf_counter() - started) from error
         except (httpx2.RequestError, httpx2.StreamError) as error:
             if reply.finish_reason is None:
                 raise ModelError(f"{self._host}: broken stream ({type(error).__name__})", transient=True) from None
@@ -303,6 +307,16 @@ def _cut_at(response: Response, stop: tuple[str, ...]) -> Response:
     return dataclasses.replace(response, text=response.text[: min(ends)], finish="stop") if ends else response
 
 
+def _without_login(url: str) -> tuple[str, dict[str, str]]:
+    """The address without `user:password@`, and the header that says the same: the transport takes only one of both."""
+    parts = urlsplit(url)
+    login, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    basic = base64.b64encode(unquote(login).encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {basic}"}
+
+
 def _open(
     rest: str,
     *,
@@ -325,6 +339,8 @@ def _open(
     url = str(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
     if urlsplit(url).scheme not in ("http", "https"):
         raise ConfigError(f"--base-url {url!r} is not a web address; it looks like http://localhost:8000/v1")
+    url, login = _without_login(url)
+    sent = {key: str(value) for key, value in read_mapping(headers, "--header").items()}
     body = read_mapping(extra_body, "--extra-body")
     if template := read_mapping(chat_template_kwargs, "--chat-template-kwargs"):
         body["chat_template_kwargs"] = template
@@ -335,7 +351,7 @@ def _open(
         base_url=url,
         api_key=os.environ.get(api_key_env) or (None if "api.openai.com" in url else "EMPTY"),
         tokenizer=read_tokenizer(tokenizer),
-        headers={key: str(value) for key, value in read_mapping(headers, "--header").items()},
+        headers=login | sent,
         extra_body=body,
         window=None if window is None else read_length(window, f"{where} window"),
         timeout_s=read_number(timeout_s, f"{where} timeout_s", low=0.001),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from longreach.adapters.openai_rates import rates_of
 from longreach.harness.errors import ContentFiltered, ContextOverflow, ModelError, ModelUnusable, PromptTooLarge
 
 _OVERFLOW = (
@@ -131,7 +132,7 @@ def error_from(
     code = _code(body)
     if status is None and code is not None and code >= 400:
         status = code
-    details: dict[str, Any] = {"status": status}
+    details: dict[str, Any] = {"status": status, "rates": rates_of(headers)}
     if is_overflow(status, body):
         return ContextOverflow(what, **details)
     if status in (None, 400, 403, 422, 451) and _says(body, _FILTERED):

@@ -99,6 +99,8 @@ class Collector:
         self.finish_reason: str | None = None
         self.ttft_s: float | None = None
         self.ttft_answer_s: float | None = None
+        self.rates: Mapping[str, float] = {}
+        """What the headers said about the endpoint's limits."""
         self._content = ThinkSplitter()
         self._reasoning = ""
         self._refusal = ""
@@ -117,7 +119,7 @@ class Collector:
             self._usage = chunk["usage"]
         for name in ("model", "system_fingerprint"):
             if isinstance(chunk.get(name), str):
-                self._raw[name] = chunk[name]
+                self._raw[name] = _without_folder(chunk[name])
         choices = chunk.get("choices") or []
         choice = next((item for item in choices if isinstance(item, Mapping) and not item.get("index")), None)
         if choice is None:
@@ -157,6 +159,8 @@ class Collector:
         raw = dict(self._raw, finish_reason=self.finish_reason)
         if adapted:
             raw["adapted"] = dict(adapted)
+        if self.rates:
+            raw["rates"] = dict(self.rates)
         if self._refusal:
             raw["refusal"] = self._refusal[:400]
         reasoning = self._reasoning + self._content.reasoning
@@ -173,6 +177,12 @@ class Collector:
             latency_s=latency_s,
             raw=raw,
         )
+
+
+def _without_folder(name: str) -> str:
+    """llama.cpp calls a model by the path of its file, which is nobody's business; a name such as org/model stays."""
+    is_path = name.startswith(("/", "~", "./", "../", "\\\\")) or (name[1:2] == ":" and name[2:3] in ("\\", "/"))
+    return name.replace("\\", "/").rpartition("/")[2] if is_path else name
 
 
 def _parts(content: object) -> tuple[str, str]:

@@ -15,6 +15,9 @@ LongreachError                 a message for the user: what, where, how to mend 
     └── ModelUnusable          exit 4: unreachable, wrong key, no quota, unknown model, truncating server
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 
 class LongreachError(Exception):
     """Root of all errors that are shown to the user as one line."""
@@ -61,17 +64,25 @@ class ModelError(LongreachError):
         transient: worth trying again (rate limit, time-out, broken stream, 5xx).
         retry_after_s: seconds that the server asked to wait, if it did.
         status: HTTP status, if there was one.
+        rates: what the endpoint said about its limits: tokens_limit, tokens_left, tokens_reset_s, and for requests.
     """
 
     exit_code = 4
 
     def __init__(
-        self, message: str, *, transient: bool = False, retry_after_s: float | None = None, status: int | None = None
+        self,
+        message: str,
+        *,
+        transient: bool = False,
+        retry_after_s: float | None = None,
+        status: int | None = None,
+        rates: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         super().__init__(message)
         self.transient = transient
         self.retry_after_s = retry_after_s
         self.status = status
+        self.rates = rates
 
 
 class ContextOverflow(ModelError):

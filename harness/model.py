@@ -25,6 +25,8 @@ class Request:
     seed: int | None = None
     n_tokens: int | None = None
     """Our own count of the rendered prompt; time-outs grow with it."""
+    key: str | None = None
+    """Names the record that the answer goes to, for models that hold stored answers."""
     sample: Sample | None = None
     """The answer key. Given to models that declare `simulated`, None for all others."""
 
@@ -49,7 +51,8 @@ class Response:
     latency_s: float | None = None
     """Seconds from sending to the last token; waiting for a turn is not in it."""
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """Small JSON facts worth keeping (server's model name, system fingerprint, adapted parameters)."""
+    """Small JSON facts worth keeping (server's model name, system fingerprint, adapted parameters). `rates` is for the
+    limiter and not kept: tokens_limit, tokens_left, tokens_reset_s, and the same for requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,15 @@ Waiting is never part of a latency: the model measures that itself, from the mom
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from longreach.harness.errors import ContentFiltered, ContextOverflow, ModelError, ModelUnusable, PromptTooLarge
 from longreach.harness.model import Model, Request, Response
 from longreach.harness.record import Attempt
+from longreach.harness.running.limiter import Limiter, Ticket
+
+_OVERLOAD = {429, 503, 529}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,10 @@ class Gate:
     """Set: whoever waits stops waiting."""
     clock: Callable[[], float] = time.monotonic
     wait: Callable[[asyncio.Event, float], Awaitable[None]] = _wait
+    limiter: Limiter | None = None
+    """How fast the endpoint may be asked; None: as fast as anybody likes."""
     _until: float = field(default=0.0, init=False)
+    _freed: asyncio.Condition = field(default_factory=asyncio.Condition, init=False)
 
     def hold(self, seconds: float) -> None:
         """Nobody sends for so long."""
@@ -80,6 +86,34 @@ class Gate:
             waited += left
         return waited
 
+    async def turn(self, n_tokens: int) -> tuple[Ticket | None, float]:
+        """Returns when a request of so many tokens may be sent, with the seconds waited. End it by `done`."""
+        waited = 0.0
+        while not self.stop.is_set():
+            waited += await self.passed()
+            if self.limiter is None or self.stop.is_set():
+                break
+            if self.limiter.is_full:
+                started = self.clock()
+                async with self._freed:
+                    await self._freed.wait()
+                waited += self.clock() - started
+            elif (short := self.limiter.wait_s(n_tokens)) > 0:
+                await self.pause(short)
+                waited += short
+            else:
+                return self.limiter.sent(n_tokens), waited
+        return None, waited
+
+    async def done(self, ticket: Ticket | None, error: ModelError | None, rates: Mapping[str, float]) -> None:
+        """A request has ended, with its error if it had one and what its headers said about rates."""
+        if self.limiter is None or ticket is None:
+            return
+        overloaded = error is not None and (error.status in _OVERLOAD or status_of(error) == "timeout")
+        self.limiter.done(ticket, rates, overloaded=overloaded, answered=error is None)
+        async with self._freed:
+            self._freed.notify_all()
+
 
 async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng: random.Random) -> Answer:
     """One answer, however many tries it takes.
@@ -90,13 +124,17 @@ async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng
     attempts: list[Attempt] = []
     delay = 0.0
     waste = 0
+    n_prompt = request.n_tokens or sum(len(message.content) for message in request.messages) // 4
     while True:
-        delay += await gate.passed()
+        ticket, waited = await gate.turn(n_prompt + request.max_new_tokens)
+        delay += waited
         if gate.stop.is_set():
+            await gate.done(ticket, None, {})
             return Answer(response=None, error=None, attempts=tuple(attempts), waste=waste)
-        error = None
+        error, rates = None, {}
         try:
             response = await model.generate(request)
+            rates = response.raw.get("rates", {})
         except ModelUnusable:
             raise
         except ModelError as caught:
@@ -106,6 +144,14 @@ async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng
                 f"{type(caught).__name__}: {caught}", transient=isinstance(caught, TimeoutError | ConnectionError)
             )
             error.__cause__ = caught
+        finally:
+            await gate.done(ticket, error, error.rates if error is not None else rates)
+        if error is not None and (limit := _too_small_a_quota(gate, error, n_prompt)) is not None:
+            error = PromptTooLarge(
+                f"a prompt of {n_prompt:,} tokens is more than the {limit:,.0f} tokens a minute that this endpoint grants, "
+                f"so that no waiting helps: raise the quota or test shorter lengths ({error})",
+                status=error.status,
+            )
         if error is None:
             attempts.append(Attempt(status="ok", delay_s=round(delay, 3)))
             return Answer(response=response, error=None, attempts=tuple(attempts), waste=waste)
@@ -119,6 +165,12 @@ async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng
             delay = 0.0
         else:
             await gate.pause(delay)
+
+
+def _too_small_a_quota(gate: Gate, error: ModelError, n_prompt: int) -> float | None:
+    """The quota that a refused prompt alone exceeds, if there is one."""
+    limit = gate.limiter.tokens_limit if gate.limiter is not None else None
+    return limit if error.status == 429 and limit is not None and n_prompt > limit else None
 
 
 def status_of(error: ModelError) -> str:

@@ -115,6 +115,8 @@ class Battery(_Strict):
     extra_body: dict[str, Any] = Field(default_factory=dict)
     headers: dict[str, str] = Field(default_factory=dict)
     judge: str | None = None
+    cold: bool = False
+    """Each prompt starts with a salt of its own, so that no prefix cache helps."""
     price: Prices = Prices()
     max_cost: float | None = Field(default=None, gt=0)
     """USD."""

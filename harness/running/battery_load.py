@@ -117,7 +117,7 @@ def _narrow(data: dict[str, Any], only: list[str], origin: str) -> dict[str, Any
 
 _PLAIN = (
     *("depths", "seed", "tokenizer", "model", "advertised", "concurrency", "temperature", "top_p", "reasoning_budget"),
-    *("system", "judge", "max_cost", "max_tokens", "max_time", "corpus", "needles", "language"),
+    *("system", "judge", "cold", "max_cost", "max_tokens", "max_time", "corpus", "needles", "language"),
 )
 
 

@@ -18,6 +18,14 @@ def cost_usd(price: Price, *, n_prompt: int, n_cached: int | None, n_output: int
     return (max(n_prompt - cached, 0) * price.input + cached * cached_price + n_output * price.output) / 1e6
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """What goes with a request and is paid for too: a judge's tokens and their USD."""
+
+    tokens: int
+    cost: float
+
+
 @dataclass(slots=True, kw_only=True)
 class Caps:
     """Limits of one command. What earlier commands spent in the same folder does not count."""
@@ -51,10 +59,10 @@ class Caps:
         """Seconds until --max-time, infinite without one."""
         return math.inf if self.max_time is None else self.max_time * 60 - (self.clock() - self._started)
 
-    def admit(self, n_prompt: int, n_output: int) -> str | None:
-        """Reserves a request at its dearest; returns the reason if that could pass a cap."""
-        dearest = cost_usd(self.price, n_prompt=n_prompt, n_cached=0, n_output=n_output) or 0.0
-        tokens = n_prompt + n_output
+    def admit(self, n_prompt: int, n_output: int, *, extra: "Extra | None" = None) -> str | None:
+        """Reserves a request at its dearest, and what goes with it; returns the reason if that could pass a cap."""
+        dearest = self._dearest(n_prompt, n_output, extra)
+        tokens = n_prompt + n_output + (extra.tokens if extra else 0)
         if self.max_cost is not None and self.cost + self._reserved_cost + dearest > self.max_cost:
             return f"--max-cost {self.max_cost:g} USD"
         if self.max_tokens is not None and self.tokens + self._reserved_tokens + tokens > self.max_tokens:
@@ -65,10 +73,23 @@ class Caps:
         self._reserved_tokens += tokens
         return None
 
-    def settle(self, n_prompt: int, n_output: int, *, cost: float | None, tokens: int, latency_s: float | None) -> None:
-        """Replaces the reservation made by `admit` with what was really used."""
-        self._reserved_cost -= cost_usd(self.price, n_prompt=n_prompt, n_cached=0, n_output=n_output) or 0.0
-        self._reserved_tokens -= n_prompt + n_output
+    def _dearest(self, n_prompt: int, n_output: int, extra: "Extra | None") -> float:
+        own = cost_usd(self.price, n_prompt=n_prompt, n_cached=0, n_output=n_output) or 0.0
+        return own + (extra.cost if extra else 0.0)
+
+    def settle(
+        self,
+        n_prompt: int,
+        n_output: int,
+        *,
+        cost: float | None,
+        tokens: int,
+        latency_s: float | None,
+        extra: "Extra | None" = None,
+    ) -> None:
+        """Replaces the reservation made by `admit` (with the same `extra`) with what was really used."""
+        self._reserved_cost -= self._dearest(n_prompt, n_output, extra)
+        self._reserved_tokens -= n_prompt + n_output + (extra.tokens if extra else 0)
         self.cost += cost or 0.0
         self.tokens += tokens
         if latency_s is not None:

@@ -78,6 +78,7 @@ def make_config(
             "extra_body": settings.identity()["extra_body"],
             "headers": {name: REDACTED if is_secret(name) else value for name, value in battery.headers.items()},
             "judge": settings.judge,
+            **({"cold": True} if settings.cold else {}),
         },
         "corpus": _corpus(plan.tasks.values()),
         "advertised": battery.advertised,
@@ -218,6 +219,7 @@ def battery_of_config(config: Mapping[str, Any], origin: str) -> dict[str, Any]:
             "price": model["price"],
             "headers": sampling["headers"],
             **{name: sampling[name] for name in ("temperature", "top_p", "reasoning_budget", "system", "judge")},
+            "cold": sampling.get("cold", False),
             **{name: sampling[name] for name in ("chat_template_kwargs", "extra_body")},
             **limits,
         }

@@ -78,6 +78,9 @@ class Options:
     )
     judge: Any = field(default=None, metadata=_option("Model SPEC that grades the answers.", panel=_MODEL))
     system: Any = field(default=None, metadata=_option("System prompt."))
+    cold: Any = field(
+        default=None, metadata=_option("A salt of its own before each prompt: no prefix cache helps.", kind=bool)
+    )
     temperature: Any = field(default=None, metadata=_option("Sampling temperature (default 0).", kind=float))
     top_p: Any = field(default=None, metadata=_option("Nucleus sampling.", kind=float))
     reasoning_budget: Any = field(

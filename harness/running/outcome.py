@@ -10,6 +10,7 @@ from longreach.harness.record import Outcome, Record
 from longreach.harness.running.attempts import Answer
 from longreach.harness.running.budget import cost_usd
 from longreach.harness.running.plan import Item
+from longreach.harness.running.refusals import refusal_phrase
 from longreach.harness.running.resolve import BatteryTask, Settings
 from longreach.harness.sample import Sample
 from longreach.harness.task import Score
@@ -112,7 +113,10 @@ def answer_record(
     """A sample that was answered. `more` goes into `extra`."""
     n_prompt = response.n_prompt_tokens if response.n_prompt_tokens is not None else sample.n_tokens
     fields = sample_fields(sample)
-    fields["extra"] = fields["extra"] | dict(more) | ({"backend": dict(response.raw)} if response.raw else {})
+    backend = {name: value for name, value in response.raw.items() if name != "rates"}
+    fields["extra"] = fields["extra"] | dict(more) | ({"backend": backend} if backend else {})
+    if (phrase := refusal_phrase(response.text)) is not None:
+        fields["extra"]["refusal_phrase"] = clean(phrase)
     return Record(
         **base_record(item, task, settings),
         **fields,

@@ -90,7 +90,7 @@ def assemble(options: Options, battery: Battery, make: Planner) -> Prepared:
     tasks = resolve_tasks(battery)
     given = given_tokenizer(battery)
     model, spec = resolve_model(battery, given)
-    tokenizer = with_system(given or model.tokenizer or WordsTokenizer(), battery.system)
+    tokenizer = with_system(given or model.tokenizer or WordsTokenizer(), battery.system, cold=battery.cold)
     return Prepared(
         options=options,
         battery=battery,

@@ -1,6 +1,7 @@
 """From a Battery to what it names: tasks with their parameters, the model, the tokenizer of the length axis."""
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from longreach.harness.model import Model, Price
 from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
 from longreach.harness.running.battery import Battery, Entry, Samples
 from longreach.harness.running.redact import REDACTED, redact_mapping
+from longreach.harness.running.salt import WithSalt
 from longreach.harness.sample import Point, digest
 from longreach.harness.task import Task
 from longreach.harness.tokenizer import Tokenizer, WithSystem, WordsTokenizer
@@ -56,6 +58,7 @@ class Settings:
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     judge: str | None = None
+    cold: bool = False
 
     def identity(self) -> dict[str, Any]:
         """JSON of these settings, secrets and what has no effect taken out."""
@@ -63,6 +66,8 @@ class Settings:
         found["model_args"] = {name: value for name, value in self.model_args.items() if name not in NO_EFFECT}
         for name in ("model_args", "chat_template_kwargs", "extra_body"):
             found[name] = redact_mapping(found[name])
+        if not self.cold:
+            del found["cold"]  # so that keys are what they were before there was such a setting
         return found
 
     def key(self, point: Point) -> str:
@@ -146,16 +151,22 @@ def given_tokenizer(battery: Battery) -> Tokenizer | None:
     """The tokenizer that the user asked for, if any; `server` is the one behind the model's own address."""
     if battery.tokenizer is None:
         return None
-    scheme, _, rest = battery.tokenizer.partition(":")
+    return open_counter(battery.tokenizer, battery.model, battery.model_args, battery.chat_template_kwargs)
+
+
+def open_counter(spec: str, model: str | None, args: Mapping[str, Any], template: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer of a SPEC; `server` counts at the address that the model's arguments hold."""
+    scheme, _, rest = spec.partition(":")
     options: dict[str, Any] = {}
-    if battery.chat_template_kwargs and takes_option(battery.tokenizer, "chat_template_kwargs", kind="tokenizer"):
-        options["chat_template_kwargs"] = dict(battery.chat_template_kwargs)
+    if template and takes_option(spec, "chat_template_kwargs", kind="tokenizer"):
+        options["chat_template_kwargs"] = dict(template)
     if scheme != "server":
-        return open_tokenizer(battery.tokenizer, **options)
-    options["model"] = (battery.model or "").partition(":")[2] or None
-    if "api_key_env" in battery.model_args:
-        options["api_key_env"] = battery.model_args["api_key_env"]
-    return open_tokenizer(f"server:{rest or battery.model_args.get('base_url', '')}", **options)
+        return open_tokenizer(spec, **options)
+    options["model"] = (model or "").partition(":")[2] or None
+    if "api_key_env" in args:
+        options["api_key_env"] = args["api_key_env"]
+    address = rest or args.get("base_url") or os.environ.get("OPENAI_BASE_URL", "")
+    return open_tokenizer(f"server:{address}", **options)
 
 
 def resolve_model(battery: Battery, tokenizer: Tokenizer | None) -> tuple[Model, str]:
@@ -186,8 +197,10 @@ def resolve_model(battery: Battery, tokenizer: Tokenizer | None) -> tuple[Model,
         ) from error
 
 
-def with_system(tokenizer: Tokenizer, system: str | None) -> Tokenizer:
-    """The tokenizer, counting the user's system prompt too if there is one."""
+def with_system(tokenizer: Tokenizer, system: str | None, *, cold: bool = False) -> Tokenizer:
+    """The tokenizer, counting the user's system prompt too if there is one, and the salt of cold prompts."""
+    if cold:
+        tokenizer = WithSalt(tokenizer)
     return WithSystem(tokenizer, system) if system else tokenizer
 
 
@@ -214,6 +227,7 @@ def settings_of(battery: Battery, model: Model, tokenizer: Tokenizer) -> Setting
         chat_template_kwargs=battery.chat_template_kwargs,
         extra_body=battery.extra_body,
         judge=battery.judge,
+        cold=battery.cold,
     )
 
 

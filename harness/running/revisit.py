@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from longreach.harness.errors import LongreachError, RunFolderError
 from longreach.harness.model import Response
 from longreach.harness.record import Record
-from longreach.harness.registry import get_task, open_model, open_tokenizer
+from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
 from longreach.harness.running.redact import REDACTED
-from longreach.harness.running.resolve import with_system
+from longreach.harness.running.resolve import open_counter, with_system
 from longreach.harness.running.results import write_results
 from longreach.harness.running.store import open_store, read_config, read_records
 from longreach.harness.sample import Point
@@ -98,14 +98,18 @@ def _recipes(config: Mapping[str, Any], records: Mapping[str, Record]) -> Iterat
 
 def _tokenizer(config: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer that the run counted with: by its SPEC, by its name, or the model's own."""
-    known = config["tokenizer"]
+    known, spec = config["tokenizer"], config["model"]["spec"]
+    # A secret that was taken out is not needed to count; an address with one in it comes from OPENAI_BASE_URL.
+    args = {name: value for name, value in config["model"]["args"].items() if REDACTED not in str(value)}
+    template = config["sampling"].get("chat_template_kwargs") or {}
     if known["spec"] is not None:
-        tokenizer = open_tokenizer(known["spec"])
+        tokenizer = open_counter(known["spec"], spec, args, template)
     elif known["name"] in ("words", "bytes"):
         tokenizer = open_tokenizer(known["name"])
     else:
-        args = {name: value for name, value in config["model"]["args"].items() if value != REDACTED}
-        own = open_model(config["model"]["spec"], **args).tokenizer
+        if template and takes_option(spec, "chat_template_kwargs"):
+            args["chat_template_kwargs"] = template
+        own = open_model(spec, **args).tokenizer
         if own is None:
             raise RunFolderError(
                 f"the tokenizer {known['name']!r} of this run came with its model and cannot be had now"
@@ -113,4 +117,5 @@ def _tokenizer(config: Mapping[str, Any]) -> Tokenizer:
         tokenizer = own
     if tokenizer.name != known["name"]:
         raise RunFolderError(f"the run counted with {known['name']!r}, but {tokenizer.name!r} is what can be had now")
-    return with_system(tokenizer, config["sampling"]["system"])
+    sampling = config["sampling"]
+    return with_system(tokenizer, sampling["system"], cold=sampling.get("cold", False))

@@ -11,17 +11,20 @@ import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 from longreach.harness.errors import LongreachError, ModelError, ModelUnusable
 from longreach.harness.model import Model, Request, Response
 from longreach.harness.record import FINAL, Record
 from longreach.harness.running.attempts import Answer, Gate, Policy, ask
-from longreach.harness.running.budget import Caps
-from longreach.harness.running.grading import Judge, grade
+from longreach.harness.running.budget import Caps, Extra
+from longreach.harness.running.grading import Bill, Judge, grade
+from longreach.harness.running.limiter import Limiter
 from longreach.harness.running.outcome import answer_record, error_record, outcome_of_response, unsent_record
 from longreach.harness.running.plan import Item, Plan
 from longreach.harness.running.progress import Progress
 from longreach.harness.running.resolve import Settings
+from longreach.harness.running.salt import fresh_salt, salted
 from longreach.harness.running.store import Store
 from longreach.harness.running.truncation import TruncationGuard
 from longreach.harness.sample import Message, Sample
@@ -85,6 +88,7 @@ class Scheduler:
     _failed_in_a_row: int = field(default=0, init=False)
     _in_flight: int = field(default=0, init=False)
     _gate: Gate = field(init=False)
+    _judge_gate: Gate = field(init=False)
     _guard: TruncationGuard = field(init=False)
     _rng: random.Random = field(init=False)
     _slots: asyncio.Semaphore = field(init=False)
@@ -92,7 +96,8 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         job = self.job
-        self._gate = Gate(self.stop)
+        self._gate = Gate(self.stop, limiter=Limiter(most=job.concurrency))
+        self._judge_gate = Gate(self.stop)
         self._guard = TruncationGuard(
             knows_template=job.tokenizer.knows_template, is_estimate=job.tokenizer.is_estimate
         )
@@ -178,26 +183,25 @@ class Scheduler:
             await self._keep(unsent_record(item, task, self.job.settings, "failed", str(sample)))
             return
         request = self._request(item, sample)
-        caps = self.job.caps
-        if (reason := caps.admit(sample.n_tokens, request.max_new_tokens)) is not None:
+        caps, most = self.job.caps, self._judging(request.max_new_tokens)
+        if (reason := caps.admit(sample.n_tokens, request.max_new_tokens, extra=most)) is not None:
             self.halt(reason, capped=True)
             return
         self._in_flight += 1
-        record = None
+        record, bill = None, Bill()
         try:
-            record = await self._ask(item, sample, request)
+            record = await self._ask(item, sample, request, bill)
         finally:
             self._in_flight -= 1
-            waste = (
-                sum(1 for a in record.attempts if a.status not in ("ok", "rate_limited", "rejected")) if record else 1
+            caps.settle(
+                sample.n_tokens, request.max_new_tokens, extra=most, **self._used(record, sample, request, bill)
             )
-            self._settle(record, sample, request, waste)
         if record is not None:
             old = self.job.store.records.get(record.key)
             await self._keep(record)
             self._watch(record, is_known_failure=old is not None and old.outcome == "failed")
 
-    async def _ask(self, item: Item, sample: Sample, request: Request) -> Record | None:
+    async def _ask(self, item: Item, sample: Sample, request: Request, bill: Bill) -> Record | None:
         job = self.job
         task = job.plan.tasks[item.label]
         left = job.caps.left_s
@@ -211,9 +215,9 @@ class Scheduler:
             return None
         if answer.error is not None:
             return error_record(item, task, job.settings, sample, answer, answer.error)
-        return await self._graded(item, sample, answer, answer.response) if answer.response else None
+        return await self._graded(item, sample, answer, answer.response, bill) if answer.response else None
 
-    async def _graded(self, item: Item, sample: Sample, answer: Answer, response: Response) -> Record:
+    async def _graded(self, item: Item, sample: Sample, answer: Answer, response: Response, bill: Bill) -> Record:
         job = self.job
         task = job.plan.tasks[item.label]
         cut = None
@@ -223,7 +227,7 @@ class Scheduler:
         outcome, score, error = outcome_of_response(response, cut), None, cut
         if outcome == "scored":
             try:
-                score = await grade(task.task, sample, response, job.judge, self._gate, self._rng)
+                score = await grade(task.task, sample, response, job.judge, self._judge_gate, self._rng, bill)
             except ModelError as problem:
                 outcome, error = "failed", f"the judge failed: {problem}"
             except Exception as problem:  # noqa: BLE001 - a scorer of a third party: this sample fails, the run goes on
@@ -239,7 +243,7 @@ class Scheduler:
             score=score,
             error=error,
             price=job.caps.price,
-            more={"in_flight": self._in_flight},
+            more={"in_flight": self._in_flight} | ({"cold": True} if job.settings.cold else {}) | bill.to_dict(),
         )
 
     def _check(self, task: str, length: int, ours: int, server: int, prefix: int = 0) -> str | None:
@@ -248,9 +252,10 @@ class Scheduler:
     def _request(self, item: Item, sample: Sample) -> Request:
         settings = self.job.settings
         system = (Message(role="system", content=settings.system),) if settings.system else ()
+        messages = (*system, *sample.messages)
         reserve = self.job.plan.tasks[item.label].task.info.reserve
         return Request(
-            messages=(*system, *sample.messages),
+            messages=salted(messages, fresh_salt(self.job.tokenizer)) if settings.cold else messages,
             answer_prefix=sample.answer_prefix,
             max_new_tokens=reserve + settings.reasoning_budget,
             temperature=settings.temperature,
@@ -258,22 +263,26 @@ class Scheduler:
             # Some servers refuse a seed, and greedy decoding needs none.
             seed=int(item.point.key[:7], 16) if settings.temperature > 0 else None,
             n_tokens=sample.n_tokens,
+            key=settings.key(item.point),
             sample=sample if self.job.model.simulated else None,
         )
 
-    def _settle(self, record: Record | None, sample: Sample, request: Request, waste: int) -> None:
-        """Counts what was used; attempts that broke may have been charged too."""
-        caps = self.job.caps
-        tokens, cost, latency_s = waste * sample.n_tokens, 0.0, None
-        if record is not None and record.latency_s is not None:
-            latency_s = record.latency_s
-        if record is not None and record.n_output_tokens is not None:
-            tokens += (record.n_prompt_tokens or sample.n_tokens) + record.n_output_tokens
+    def _judging(self, n_answer: int) -> Extra | None:
+        judge = self.job.judge
+        return judge.extra(n_answer, self.job.caps.price) if judge is not None else None
+
+    def _used(self, record: Record | None, sample: Sample, request: Request, bill: Bill) -> dict[str, Any]:
+        """What a sample really took; attempts that broke may have been charged too."""
+        waste = sum(1 for a in record.attempts if a.status not in ("ok", "rate_limited", "rejected")) if record else 1
+        tokens, cost = waste * sample.n_tokens + bill.n_prompt + bill.n_output, 0.0
+        if record is not None and (record.n_output_tokens is not None or record.text):
+            # Not reported: count the most that it can be.
+            n_output = request.max_new_tokens if record.n_output_tokens is None else record.n_output_tokens
+            tokens += (record.n_prompt_tokens or sample.n_tokens) + n_output
             cost = record.cost_usd or 0.0
-        elif record is not None and record.text:
-            tokens += sample.n_tokens + request.max_new_tokens  # not reported: count the most that it can be
-            cost = record.cost_usd or 0.0
-        caps.settle(sample.n_tokens, request.max_new_tokens, cost=cost, tokens=tokens, latency_s=latency_s)
+        if self.job.judge is not None:
+            cost += self.job.judge.cost(bill.n_prompt, bill.n_output, self.job.caps.price)
+        return {"tokens": tokens, "cost": cost, "latency_s": record.latency_s if record is not None else None}
 
     async def _keep(self, record: Record) -> None:
         await self.job.store.add(record)

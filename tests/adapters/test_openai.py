@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from longreach.adapters.openai_compatible import OpenAIModel
+from longreach.adapters.openai_rates import rates_of
 from longreach.harness.errors import (
     ConfigError,
     ContentFiltered,
@@ -421,3 +422,58 @@ def test_options_that_make_no_sense_are_refused(connect: Connect, options: dict[
 def test_an_unknown_option_is_named() -> None:
     with pytest.raises(UnknownName, match="base_urll"):
         open_model("openai:m", base_urll="x")
+
+
+def test_a_model_named_by_its_file_is_told_without_the_folder(server: Any, connect: Connect, ask: Ask) -> None:
+    for name, told in (("/home/me/m.gguf", "m.gguf"), ("C:\\models\\m.gguf", "m.gguf"), ("org/m", "org/m")):
+        server.stream({"model": name, "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}]})
+        server.answer("y")
+        assert ask(connect()).raw["model"] == told
+        ask(connect())
+        server._replies.clear()
+
+
+def test_a_login_in_the_address_becomes_a_header_and_is_never_told(server: Any, connect: Connect, ask: Ask) -> None:
+    server.reply(401, {"error": {"message": "no entry for bWU6cHctMTIzNDU="}})
+    model = connect(base_url=server.url.replace("//", "//me:pw-12345@"))
+    with pytest.raises(ModelUnusable) as caught:
+        ask(model)
+    assert server.headers[0]["Authorization"] == "Basic bWU6cHctMTIzNDU="
+    asyncio.run(model.probe())
+    assert "pw-12345" not in f"{caught.value} {model.facts}"
+    assert "bWU6" not in f"{caught.value} {model.facts}"
+
+
+def test_rate_headers_reach_the_limiter_of_answers_and_of_errors(
+    server: Any, connect: Connect, ask: Ask, delta: Delta
+) -> None:
+    headers = {
+        "x-ratelimit-limit-tokens": "1000",
+        "x-ratelimit-remaining-tokens": "10",
+        "x-ratelimit-reset-tokens": "59.4s",
+    }
+    wanted = {"tokens_limit": 1000.0, "tokens_left": 10.0, "tokens_reset_s": 59.4}
+    server.reply(200, {"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}, **headers)
+    server.reply(429, {"error": {"message": "slow down"}}, **headers)
+    model = connect()
+    assert ask(model).raw["rates"] == wanted
+    with pytest.raises(ModelError) as caught:
+        ask(model)
+    assert caught.value.rates == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("6m0s", 360.0),
+        ("20ms", 0.02),
+        ("1h2m3.5s", 3723.5),
+        ("12", 12.0),
+        ("1970-01-01T00:01:40Z", 90.0),
+        ("soon", None),
+    ],
+)
+def test_resets_come_in_many_spellings(text: str, seconds: float | None) -> None:
+    headers = {f"x-ratelimit-{name}-requests": "5" for name in ("limit", "remaining")}
+    found = rates_of(headers | {"x-ratelimit-reset-requests": text}, now=10.0)
+    assert found.get("requests_reset_s") == seconds

@@ -352,11 +352,13 @@ def test_a_second_ctrl_c_ends_at_once_with_130(tmp_path: Path) -> None:
     wait_for(tmp_path / "a", 0, process)
     while not (tmp_path / "a" / "config.yaml").exists():
         time.sleep(0.005)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    while b"Ctrl-C again" not in process.stderr.readline():
-        pass
+    while b"samples |" not in (line := process.stderr.readline()) and b"too few samples" not in line:
+        assert line, "the run ended by itself"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    while b"Ctrl-C again" not in (line := process.stderr.readline()):
+        assert line, "the run ended by itself"
     process.send_signal(signal.SIGINT)
     process.communicate()
     assert process.returncode == 130

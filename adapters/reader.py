@@ -91,17 +91,19 @@ def last_part(messages: tuple[Message, ...], prompt: str, cut: int) -> tuple[Mes
 
 
 def solve(messages: tuple[Message, ...]) -> str:
-    """The answer of the one registered task whose question this is; NOTHING_FOUND if none knows it or finds it.
+    """The answer of the registered task whose question this is; NOTHING_FOUND if none knows it or finds it.
+
+    Tasks that ask in the same words may all answer, if it is the same answer.
 
     Raises:
-        ModelError: two tasks answer, so that one of them takes the other's question for its own.
+        ModelError: two tasks answer differently, so that one of them takes the other's question for its own.
     """
     answers = {}
     for name, task in tasks().items():
         answer = task.solve(messages) if isinstance(task, Solvable) else None
         if answer is not None:
             answers[name] = answer
-    if len(answers) > 1:
+    if len(set(answers.values())) > 1:
         raise ModelError(
             f"tasks {' and '.join(answers)} both answer the same prompt; one of their `solve` is too eager"
         )

@@ -104,10 +104,15 @@ def joined(*columns: Texts) -> str:
     return "".join(grid.ravel().tolist())
 
 
-def lstripped(tokenizer: Tokenizer, text: str, n_tokens: int) -> tuple[str, int]:
-    """`text` of `n_tokens` without the blank that it begins with, and what is left of its tokens."""
-    start = text[:CONTEXT]
-    return text[1:], n_tokens + count(tokenizer, start[1:]) - count(tokenizer, start)
+def trimmed(tokenizer: Tokenizer, text: str, n_tokens: int, *, start: int = 0, end: int = 0) -> tuple[str, int]:
+    """`text` of `n_tokens` without its first `start` and last `end` characters, and what is left of its tokens."""
+    if start:
+        edge = text[:CONTEXT]
+        n_tokens += count(tokenizer, edge[start:]) - count(tokenizer, edge)
+    if end:
+        edge = text[-CONTEXT:]
+        n_tokens += count(tokenizer, edge[:-end]) - count(tokenizer, edge)
+    return text[start : len(text) - end], n_tokens
 
 
 def cut_off(tokenizer: Tokenizer, text: str, n_tokens: int) -> tuple[str, int]:
@@ -181,7 +186,7 @@ def fill(
                 break
             error = n_tokens - predicted
         missing = budget - AIM - n_tokens
-        wanted += missing
+        wanted = min(wanted + missing, budget - (n_tokens - made.n_tokens))  # what was asked for may all be given
     else:
         raise DataError(
             f"no prompt of {point.length:,} tokens could be made for task {point.task!r} with tokenizer "

@@ -14,8 +14,17 @@ from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.task import Solvable, Task, task_id
 from longreach.harness.tokenizer import BytesTokenizer, Tokenizer, WordsTokenizer
 
+
+
+def _offline(task: Task) -> dict[str, str]:
+    """Parameters that put text made here in the place of published texts, which no test downloads."""
+    if hasattr(task, "documents"):
+        return {"documents": "generated"}
+    return {"haystack": "mixed"} if getattr(task, "haystack", "") == "ruler-essays" else {}
+
+
 VARIANTS = (
-    *((name, {}) for name in tasks()),
+    *((name, _offline(task)) for name, task in tasks().items()),
     *(("niah.single", {"kind": kind}) for kind in ("fact", "code", "instruction")),
     *(("niah.multi", {"needles": needles}) for needles in (2, 3, 8, 16)),
     *(("niah.distractor", {"distractors": distractors}) for distractors in (1, 16)),
@@ -24,6 +33,11 @@ VARIANTS = (
     *(("trace.arith", {"hops": hops}) for hops in (1, 8)),
     ("ruler.vt", {"prefill": True}),
     ("ruler.vt", {"hops": 1, "reserve": 30}),
+    ("ruler.niah_single_1", {"prefill": True}),
+    ("ruler.niah_multikey_3", {"prefill": True, "reserve": 40}),
+    ("ruler.cwe", {"variant": "2024", "prefill": True}),
+    ("ruler.fwe", {"prefill": True}),
+    ("ruler.qa_1", {"documents": "generated", "prefill": True}),
 )
 WORDS, BYTES = WordsTokenizer(), BytesTokenizer()
 CELLS: tuple[tuple[Tokenizer, int], ...] = ((WORDS, 1024), (WORDS, 1500), (WORDS, 4096), (BYTES, 4000), (BYTES, 16384))
@@ -51,6 +65,8 @@ def _value(task: Task, sample: Sample, text: str) -> float:
 
 def _without_needles(sample: Sample) -> tuple[Message, ...]:
     content = sample.messages[-1].content
+    if not sample.extra["needles"]:  # what is asked is said by the whole text
+        content = re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, sample.target))})(?!\w)", "other", content)
     for needle in sample.extra["needles"]:
         assert content.count(needle) == 1
         content = content.replace(needle, "")
@@ -85,12 +101,13 @@ def test_an_impossible_length_is_refused_and_the_minimum_is_true(task: Task) -> 
     minimum = refusal.value.minimum
     assert minimum is not None
     assert 64 < minimum < 2048
-    for length in (128, 256, 512, minimum + 24):
+    spread = 128 if task.info.family == "qa" else 24  # documents differ in size from question to question
+    for length in (128, 256, 512, minimum + spread):
         for point in _points(task, length):
             try:
                 assert task.sample(point, WORDS).n_tokens + task.info.reserve <= length
             except InfeasibleCell:
-                assert length < minimum + 24
+                assert length < minimum + spread
 
 
 def test_the_needle_stands_at_its_depth(task: Task) -> None:
@@ -107,7 +124,7 @@ def test_needles_are_whole_and_inside_the_haystack(task: Task) -> None:
     for tokenizer, length in CELLS[:1] + CELLS[-1:]:
         for point in _points(task, length):
             sample = task.sample(point, tokenizer)
-            assert sample.extra["needles"]
+            assert bool(sample.extra["needles"]) == (task.info.family != "aggregation")
             assert all(sample.haystack_text.count(needle) == 1 for needle in sample.extra["needles"])
 
 
@@ -186,8 +203,11 @@ def test_a_solver_survives_a_prompt_whose_beginning_is_lost(task: Task) -> None:
 
 def test_only_its_own_task_takes_a_question(task: Task) -> None:
     for sample in _samples(task):
+        assert isinstance(task, Solvable)
         others = [other for name, other in tasks().items() if name != task.info.name and isinstance(other, Solvable)]
-        assert [other.info.name for other in others if other.solve(sample.messages) is not None] == []
+        answers = {other.solve(sample.messages) for other in others} - {None}
+        # RULER asks several of its tasks in the same words: whichever of them answers, it is the same answer.
+        assert answers <= ({task.solve(sample.messages)} if task.info.name.startswith("ruler.") else set())
 
 
 def test_items_ask_the_same_question_at_every_length(task: Task) -> None:
@@ -198,7 +218,7 @@ def test_items_ask_the_same_question_at_every_length(task: Task) -> None:
 
 def test_all_haystacks_serve(task: Task) -> None:
     if not hasattr(task, "haystack"):
-        assert task.info.name == "ruler.vt"
+        assert task.info.name.startswith("ruler.")
         return
     name = task.info.name
     for haystack in ("repeat", "noise", "stdlib"):

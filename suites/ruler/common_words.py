@@ -23,7 +23,7 @@ from longreach.suites.cuts import Ints
 from longreach.suites.placing import wrong_lists
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
 from longreach.suites.ruler.vocabulary import vocabulary, word_list
-from longreach.suites.units import Composed, Table, draws, fill, joined, lstripped, measure, permutation, remembered
+from longreach.suites.units import Composed, Table, draws, fill, joined, measure, permutation, remembered, trimmed
 
 OPENING = (
     "Below is a numbered list of words. In these words, some appear more often than others. Memorize the ones that "
@@ -214,7 +214,7 @@ def _compose(
     used += _swap(chosen, others.counts, (n_tokens - used) // few, rng) * few
     texts = np.concatenate((np.repeat(words.texts[common], many), np.repeat(others.texts[chosen], few)))
     text = joined(numbers.texts[:entries], texts[permutation(rng, entries)])
-    text, used = lstripped(tokenizer, text, used)
+    text, used = trimmed(tokenizer, text, used, start=1)
     return Composed(text=text, n_tokens=used, notes=notes)
 
 

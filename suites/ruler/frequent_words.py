@@ -23,7 +23,7 @@ from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.cuts import Ints
 from longreach.suites.placing import wrong_lists
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
-from longreach.suites.units import Composed, fill, joined, lstripped, measure, permutation
+from longreach.suites.units import Composed, fill, joined, measure, permutation, trimmed
 
 OPENING = (
     "Read the following coded text and track the frequency of each coded word. Find the three most frequently appeared "
@@ -166,7 +166,7 @@ def _compose(n_tokens: int, tokenizer: Tokenizer, point: Point, texts: Sequence[
     often[0] += min(max(left, 0), MOST_DOTS)
     order = permutation(point.rng(), int(often.sum()))
     entries = np.repeat(np.array(texts, dtype=np.object_), often)[order]
-    text, used = lstripped(tokenizer, joined(entries), int(often @ counts))
+    text, used = trimmed(tokenizer, joined(entries), int(often @ counts), start=1)
     return Composed(text=text, n_tokens=used)
 
 

@@ -17,7 +17,7 @@ from longreach.suites.corpus import tier
 from longreach.suites.cuts import Ints
 from longreach.suites.joins import count
 from longreach.suites.ruler.vocabulary import word_list
-from longreach.suites.units import Composed, Table, cut_off, draws, joined, measure, permutation, remembered
+from longreach.suites.units import Composed, Table, cut_off, draws, joined, measure, permutation, remembered, trimmed
 
 FEWEST_LINES = 2
 SLACK = 0
@@ -99,9 +99,10 @@ def compose_lines(
         if any(text in before or text in after for text in absent):
             continue
         text = before + needle + "\n" + after + rest
+        text, used = trimmed(tokenizer, text, n_tokens - left + n_rest, end=0 if rest else 1)
         return Composed(
-            text=text if rest else text[:-1],
-            n_tokens=n_tokens - left + n_rest,
+            text=text,
+            n_tokens=used,
             needles=(needle,),
             placed=(float(total[slot - 1] / total[n - 1]) if slot else 0.0,),
             notes=("the last line is cut",) if rest else (),

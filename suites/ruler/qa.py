@@ -24,7 +24,7 @@ from longreach.suites.cuts import Ints
 from longreach.suites.joins import count
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
 from longreach.suites.ruler.documents import Documents, Question, other_answers, read_documents
-from longreach.suites.units import Composed, cut_off, fill, joined, measure, permutation, remembered
+from longreach.suites.units import Composed, cut_off, fill, joined, measure, permutation, remembered, trimmed
 
 ASK = "Answer the question based on the given documents. Only give me the answer and do not output any other words.\n\n"
 OPENING = ASK + "The following are given documents.\n\n"
@@ -35,7 +35,8 @@ SLACK = 3
 """Tokens that may be left over when the last document is chosen by its size."""
 TRIED = 16
 """Documents that may be changed for one that fits better."""
-CUT_FROM = 4
+CUT_FROM = 2
+"""Tokens left over from which a document is cut, where none fits: the blank lines at the end save two more."""
 
 DEPARTURES = (
     *COMMON_DEPARTURES,
@@ -202,9 +203,10 @@ def _compose(
     text = joined(headings, np.array([text + "\n\n" for text in texts], dtype=np.object_)[order]) + rest
     needles = [found.texts[number] for number in asked.gold]
     starts = sorted((text.index(f":\n{needle}\n") + 2, needle) for needle in needles)
+    text, used = trimmed(tokenizer, text, n_tokens - left + n_rest, end=0 if rest else 2)
     return Composed(
-        text=text if rest else text[:-2],
-        n_tokens=n_tokens - left + n_rest,
+        text=text,
+        n_tokens=used,
         needles=tuple(needle for _, needle in starts),
         placed=tuple(start / len(text) for start, _ in starts),
         recycled=len(texts) > len(found.texts),

@@ -10,7 +10,8 @@ from longreach.harness.record import COUNTED, Record
 from longreach.harness.registry import tasks
 from longreach.harness.report.wording import join_words
 from longreach.harness.stats.cells import task_facts
-from longreach.harness.stats.curves import CurvePoint
+from longreach.harness.stats.curves import Curve, CurvePoint
+from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.estimates import Estimates, estimate
 from longreach.harness.stats.gates import Gate, GateResult, check_metric, parse_gate, show
 from longreach.harness.stats.intervals import TAIL, Interval, cannot_show, clopper_pearson, needed_text, wilson
@@ -80,10 +81,34 @@ def _score(gate: Gate, estimates: Estimates) -> GateResult:
             return _undecided(gate, _untested(point), point.n)
         if not point.supports_claim:
             return _undecided(gate, unanswered_note(point), point.n)
+    if points[0].counts is not None:
+        if len(points) > 1:
+            return _undecided(gate, "A scan has chosen its own n at each length; name one, such as @64k.")
+        return _adaptive(gate, points[0])
     # As for one length: unevenly filled lengths count as if all were as thin as the thinnest.
     n = len(points) * min(point.n_effective for point in points)
     mean = math.fsum(point.mean or 0.0 for point in points) / len(points)
     return _rate(gate, mean * n, n, "", n_shown=sum(point.n for point in points), name=_name(points))
+
+
+def _adaptive(gate: Gate, point: CurvePoint) -> GateResult:
+    """A mean score of an adaptive scan: limits that hold at any stop."""
+    limits, mean = point.limits, point.mean
+    assert limits is not None and mean is not None, "a tested point has a mean"
+    verdict = gate.decide(limits.low, limits.high)
+    where = format_length(point.length)
+    return GateResult(
+        gate=gate,
+        verdict=verdict,
+        value=mean,
+        low=limits.low,
+        high=limits.high,
+        n=point.n,
+        shown=_shown(gate, mean, limits, point.n) + ", limits valid at any stop",
+        missing=""
+        if verdict != "undecided"
+        else f"A scan stops when its zone is decided; a fixed grid at {where} decides this.",
+    )
 
 
 def _name(points: Sequence[CurvePoint]) -> str:
@@ -174,10 +199,7 @@ def _effective(gate: Gate, estimates: Estimates) -> GateResult:
     found, curve = estimates.effective[capability], estimates.headline.get(capability)
     if found.state == "not_measured" or curve is None:
         return _undecided(gate, " ".join(found.notes), found.n)
-    tail = TAIL / len(curve.points)
-    first_bad = next((i for i, point in enumerate(curve.points) if point.fails_at(tail)), None)
-    ends = [0.0, *(float(point.length) for point in curve.points)]
-    high = math.inf if first_bad is None else ends[first_bad]
+    high = _upper_end(found, curve)
     low = float(found.low or 0)
     verdict = gate.decide(low, high)
     value = float(found.value) if found.value is not None else None
@@ -187,6 +209,8 @@ def _effective(gate: Gate, estimates: Estimates) -> GateResult:
     )
     bracket = f"{below} to {above or 'no upper end' if high else f'below {format_length(curve.points[0].length)}'}"
     reasons = list(found.notes) if verdict == "undecided" else []
+    if reasons and found.method == "ascend":
+        reasons.append("A gate needs the strict bracket: longreach find --certify goes on in the same folder.")
     if verdict == "undecided" and not reasons:
         reasons = [f"The bracket holds {format_length(int(gate.bound))}; more samples at the lengths inside it decide."]
     return GateResult(
@@ -199,6 +223,17 @@ def _effective(gate: Gate, estimates: Estimates) -> GateResult:
         shown=f"best estimate {found.text}, bracket {bracket} (n {found.n:,})",
         missing=" ".join(reasons),
     )
+
+
+def _upper_end(found: Estimate, curve: Curve) -> float:
+    """Largest effective length that the bracket allows: 0 if even the first length surely fails."""
+    if found.method == "ascend":  # the levels of a scan are fixed by all its lengths, not by those that it reached
+        first_fails = found.high_found and found.high == found.first and curve.points[0].state == "fail"
+        return 0.0 if first_fails else float(found.high or 0) if found.high_found else math.inf
+    tail = TAIL / len(curve.points)
+    first_bad = next((i for i, point in enumerate(curve.points) if point.fails_at(tail)), None)
+    ends = [0.0, *(float(point.length) for point in curve.points)]
+    return math.inf if first_bad is None else ends[first_bad]
 
 
 def order_statistics(values: Sequence[float], share: float, tail: float = TAIL) -> Interval:

@@ -16,6 +16,13 @@ def add_find_command(app: typer.Typer) -> None:
 
 
 def _find(options: Options) -> None:
+    if options.plan:
+        from longreach.harness.running.find_forecast import find_forecast
+        from longreach.harness.running.scan_plan import plan_find
+
+        for line in find_forecast(plan_find(options)):
+            typer.echo(line)
+        return
     from longreach.harness.running.find import ScanProgress, find_options
 
     finished = find_options(options, ScanProgress())

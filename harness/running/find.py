@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from longreach.harness.errors import ConfigError
 from longreach.harness.lengths import format_length
 from longreach.harness.record import COUNTED, FINAL
 from longreach.harness.running.conduct import Cell, Conductor, drive
@@ -178,7 +179,13 @@ def find(*, model: Any = None, max_length: Any = None, battery: Any = None, out:
 
 
 def find_options(options: Options, progress: Progress) -> Run:
-    """`find` for options that are made already; an unusable model is reported in the Run."""
+    """`find` for options that are made already; an unusable model is reported in the Run.
+
+    Raises:
+        ConfigError: the option `plan`, which is for the command line alone.
+    """
+    if options.plan:
+        raise ConfigError("plan is an option of the command line: longreach find --plan ...")
     found = plan_find(options)
     prepared = found.prepared
     caps = caps_of(prepared)

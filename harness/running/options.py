@@ -116,6 +116,10 @@ class Options:
         default=None,
         metadata=_option("Test one more length between the last pass and the first fail.", kind=bool, panel=_SEARCH),
     )
+    plan: Any = field(
+        default=None,
+        metadata=_option("Print the tokens to expect for assumed curves; send nothing.", kind=bool, panel=_SEARCH),
+    )
 
     @classmethod
     def of(cls, **given: Any) -> "Options":

@@ -16,6 +16,9 @@ from longreach.harness.report.card_text import marks, model_name, terminal_lines
 from longreach.harness.report.card_view import view
 from longreach.harness.report.figure_curve import draw_curve
 from longreach.harness.report.figure_heat import draw_heat
+from longreach.harness.report.figure_panels import draw_families
+from longreach.harness.report.figure_position import draw_position
+from longreach.harness.report.figure_usage import draw_usage
 from longreach.harness.report.figures import Drawing, inline, slug, style
 from longreach.harness.report.markup import PLAIN
 from longreach.harness.report.wording import code, markdown, plain
@@ -57,17 +60,19 @@ class Card:
         """card.json: deterministic, no NaN."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
+    def context(self) -> dict[str, Any]:
+        """What the templates read; the head of card.md.j2 lists it."""
+        return view(self.estimates, self.config, self.drawings)
+
     def to_markdown(self) -> str:
         """card.md: renders the same on GitHub and Hugging Face; images by relative path."""
-        text = _environment().get_template("card.md.j2").render(**view(self.estimates, self.config, self.drawings))
+        text = environment().get_template("card.md.j2").render(**self.context())
         return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
     def to_html(self) -> str:
         """card.html: one file, no network, no script."""
-        context = view(self.estimates, self.config, self.drawings)
-        curve = [drawing for drawing in self.drawings if drawing.name == "accuracy-by-length"]
-        context["curve"] = {"svg": inline(curve[0]), "drawing": curve[0]} if curve else None
-        page: str = _environment().get_template("card.html.j2").render(**context)
+        drawn = {drawing.name: {"svg": inline(drawing), "drawing": drawing} for drawing in self.drawings}
+        page: str = environment().get_template("card.html.j2").render(**self.context(), drawn=drawn)
         return page.strip() + "\n"
 
     def verdict_lines(self) -> list[str]:
@@ -118,22 +123,27 @@ def _draw(estimates: Estimates, config: Mapping[str, Any]) -> tuple[Drawing, ...
     names: set[str] = set()
     with style():
         found.append(draw_curve(estimates, title, config.get("advertised")))
+        found.append(draw_families(estimates, title, config.get("advertised")))
         for rank, curve in enumerate(estimates.tasks):
             name = f"heatmap-{slug(curve.name) or rank}"
             name = f"{name}-{rank}" if name in names else name
             names.add(name)
             cells = [cell for cell in estimates.cells if cell.task == curve.name]
             found.append(draw_heat(curve.name, cells, name, f"{curve.name}, {title}"))
+        found.append(draw_position(estimates, title))
+        found.append(draw_usage(estimates, title))
     return tuple(drawing for drawing in found if drawing is not None)
 
 
 @functools.cache
-def _environment() -> Any:
+def environment() -> Any:
+    """Jinja with our templates and the filters md, code and plain; HTML is escaped."""
     from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
 
     folder = files("longreach.templates")
-    sources = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in ("card.md.j2", "card.html.j2")}
-    environment = Environment(
+    names = [item.name for item in folder.iterdir() if item.name.endswith(".j2")]
+    sources = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in names}
+    made = Environment(
         loader=DictLoader(sources),
         autoescape=select_autoescape(enabled_extensions=("html.j2",)),
         undefined=StrictUndefined,
@@ -141,7 +151,5 @@ def _environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
-    environment.filters["md"] = markdown
-    environment.filters["code"] = code
-    environment.filters["plain"] = plain
-    return environment
+    made.filters |= {"md": markdown, "code": code, "plain": plain}
+    return made

@@ -62,7 +62,7 @@ def _vendor(record: Record) -> dict[str, Any]:
 def _provenance(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, Any]:
     names = ("longreach", "battery", "command", "started", "seed", "lengths", "depths", "samples", "headline")
     more = ("tasks", "infeasible", "tokenizer", "sampling", "corpus", "limits", "environment", "model")
-    found = {name: config.get(name) for name in (*names, *more)} | {"command": reproduce(config)}
+    found = {name: config.get(name) for name in (*names, *more)} | {"command": "\n".join(reproduce(config))}
     recycled = {str(length): some for length, (some, _) in estimates.recycled.items()}
     return found | {
         "last_record": estimates.last_at,

@@ -152,9 +152,14 @@ def native_window(config: Mapping[str, Any]) -> int | None:
     return native if isinstance(native, int) and native > 0 else None
 
 
-def reproduce(config: Mapping[str, Any]) -> str:
-    """The command that asks for the same again: without --out, which names a folder of one machine."""
-    command = str(config.get("command") or "longreach run")
+def reproduce(config: Mapping[str, Any]) -> list[str]:
+    """The commands that ask for the same again: one, or one for each run that was united."""
+    commands = config.get("commands") or [config.get("command") or "longreach run"]
+    return [_without_folder(str(command)) for command in commands]
+
+
+def _without_folder(command: str) -> str:
+    """Without --out, which names a folder of one machine."""
     try:
         words = shlex.split(command)
     except ValueError:  # no command line of ours

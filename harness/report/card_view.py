@@ -21,6 +21,7 @@ from longreach.harness.stats.estimates import Estimates
 def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Drawing]) -> dict[str, Any]:
     """The context of card.md.j2 and card.html.j2."""
     headline_tasks = {task for curve in estimates.headline.values() for task in curve.tasks}
+    drawn = {drawing.name: (drawing, f"figures/{drawing.name}.png") for drawing in drawings}
     return {
         "marks": marks(estimates, config),
         "model": model_name(config),
@@ -32,7 +33,9 @@ def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Dra
         "side_tasks": _side_tasks(estimates, headline_tasks),
         "outcomes": tables.outcome_counts(estimates),
         "warnings": warnings(estimates, config),
-        "figures": [(drawing, f"figures/{drawing.name}.png") for drawing in drawings],
+        "figures": [pair for name, pair in drawn.items() if name not in ("accuracy-by-position", "time-and-cost")],
+        "position_figure": drawn.get("accuracy-by-position"),
+        "usage_figure": drawn.get("time-and-cost"),
         "lengths": [format_length(length) for length in tables.score_lengths(estimates)],
         "scores": tables.score_rows(estimates),
         "sizes": tables.size_sentences(estimates),
@@ -42,7 +45,7 @@ def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Dra
         "money": tables.money_lines(estimates),
         "vendor": tables.vendor_rows(estimates),
         "limits": limits(estimates, config),
-        "command": reproduce(config),
+        "commands": reproduce(config),
         "protocol": protocol(estimates, config),
         "heat": [_heat(curve.name, estimates) for curve in estimates.tasks],
         "version": config.get("longreach") or "unknown",

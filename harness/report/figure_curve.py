@@ -10,7 +10,7 @@ from longreach.harness.report.cautions import curve_words
 from longreach.harness.report.figures import Drawing, drawable, render
 from longreach.harness.report.palette import CAPABILITY, INK, MUTED
 from longreach.harness.report.wording import percent
-from longreach.harness.stats.curves import Curve, CurvePoint
+from longreach.harness.stats.curves import Curve, CurvePoint, runs_of
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.estimates import Estimates
 
@@ -119,20 +119,9 @@ def _frame(axes: "Axes", lengths: Sequence[int], advertised: int | None) -> None
         )
 
 
-def _runs(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
-    """Unbroken runs of tested points: a line never crosses a length that was not tested."""
-    runs: list[list[CurvePoint]] = [[]]
-    for point in points:
-        if point.tested:
-            runs[-1].append(point)
-        elif runs[-1]:
-            runs.append([])
-    return [run for run in runs if run]
-
-
 def _coincide(curve: Curve, other: Curve) -> bool:
     """Whether one line would hide a part of the other."""
-    for run in _runs(curve.points):
+    for run in runs_of(curve.points):
         same = [
             abs((found.mean or 0.0) - (p.mean or 0.0)) < 0.012 if (found := _tested(other, p)) else False for p in run
         ]
@@ -155,7 +144,7 @@ def _line(axes: "Axes", curve: Curve, thick: bool, rank: int, *, over: bool = Fa
         dashes = (0, (3, 3)) if thick else ""
     size = 3.5 if not thick else 11 if over else 6.5
     face = color if thick else "white"
-    for run in _runs(curve.points):
+    for run in runs_of(curve.points):
         x = [math.log2(point.length) for point in run]
         y = [point.mean or 0.0 for point in run]
         axes.plot(

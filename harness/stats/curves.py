@@ -147,6 +147,17 @@ class Curve:
         }
 
 
+def runs_of(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
+    """Unbroken runs of tested points: a line never crosses a length that was not tested."""
+    runs: list[list[CurvePoint]] = [[]]
+    for point in points:
+        if point.tested:
+            runs[-1].append(point)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
 def make_point(length: int, by_task: Mapping[str, Sequence[Cell]], threshold: float | None) -> CurvePoint:
     """The point at `length` from the cells of each task there; an empty sequence is a missing task."""
     cells = [cell for row in by_task.values() for cell in row]

@@ -52,7 +52,11 @@ def test_alt_text_names_the_lowest_depth(make: Any) -> None:
 def test_many_depths_many_lengths_and_an_advertised_length_beyond_the_grid_draw(make: Any) -> None:
     depths = [i / 25 for i in range(26)]
     records = make.row("niah.single", {K << i: 1 for i in range(11)}, 1, depths)
-    assert len(_drawings(make, records, advertised=10 << 20)) == 2
+    assert [d.name for d in _drawings(make, records, advertised=10 << 20)] == [
+        "accuracy-by-length",
+        "heatmap-niah.single",
+        "accuracy-by-position",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +80,45 @@ def test_a_curve_that_lies_on_another_is_dashed_with_open_marks(make: Any) -> No
     dash = re.compile(r"stroke-dasharray: 6.6,6.6")
     assert dash.search(_drawings(make, same)[0].svg)
     assert not dash.search(_drawings(make, apart)[0].svg)
+
+
+def _by_name(make: Any, records: Any, **changes: Any) -> dict[str, Any]:
+    return {drawing.name: drawing for drawing in _drawings(make, records, **changes)}
+
+
+def test_families_get_panels_with_bands_where_there_are_several(make: Any) -> None:
+    retrieval = make.row("niah.single", {4 * K: 5, 8 * K: 3}, 5)
+    assert "accuracy-by-family" not in _by_name(make, retrieval)
+    found = _by_name(make, retrieval + make.row("ruler.vt", {4 * K: 5, 8 * K: 1}, 5), advertised=16 * K)
+    assert "needle: needle: 4k 100% (n 5), 8k 60% (n 5). tracing" in found["accuracy-by-family"].alt
+
+
+def test_positions_are_drawn_length_by_length(make: Any) -> None:
+    records = make.row("niah.single", {4 * K: 5}, 5, DEPTHS) + make.row("niah.single", {8 * K: 2}, 5, DEPTHS[:2])
+    records += make.cell("niah.single", 8 * K, 1.0, 1, 5)
+    drawing = _by_name(make, records)["accuracy-by-position"]
+    assert "4k, retrieval: 100% at best. 8k, retrieval: 40% at best, lowest 20% at 100% depth." in drawing.alt
+    assert "dashed: 95%" in drawing.caption
+
+
+def test_positions_need_two_depths(make: Any) -> None:
+    assert "accuracy-by-position" not in _by_name(make, make.row("niah.single", {4 * K: 5}, 5, (0.5,)))
+    assert "accuracy-by-position" not in _by_name(make, make.row("ruler.vt", {4 * K: 5}, 5))
+
+
+def test_times_are_drawn_cold_and_cached_apart(make: Any) -> None:
+    cold = make.row("niah.single", {4 * K: 3, 8 * K: 3}, 3, (0.0,), ttft_s=2.0, latency_s=3.0, n_cached_tokens=0)
+    cached = make.row("niah.single", {4 * K: 3}, 3, (1.0,), ttft_s=0.5, latency_s=1.0, n_cached_tokens=4000)
+    drawing = _by_name(make, cold + cached)["time-and-cost"]
+    assert "4k cached 0.50 s (95th percentile 0.50 s, n 3), 4k cold 2.00 s" in drawing.alt
+    assert "cost" not in drawing.caption
+
+
+def test_cost_is_drawn_where_it_is_known(make: Any) -> None:
+    records = make.row("niah.single", {4 * K: 3, 8 * K: 3}, 3, cost_usd=0.01)
+    drawing = _by_name(make, records)["time-and-cost"]
+    assert drawing.alt == "Cost per query: 4k $0.0100, 8k $0.0100."
+    assert "time-and-cost" not in _by_name(make, make.row("niah.single", {4 * K: 3}, 3))
 
 
 def test_same_numbers_same_bytes(make: Any) -> None:
@@ -119,7 +162,7 @@ def test_the_heat_ramp_jumps_at_the_threshold_and_rises_in_grey() -> None:
     assert greys == sorted(greys)
     assert grey(heat_color(0.9, 0.9)) - grey(heat_color(0.8999, 0.9)) > 40
     assert heat_color(1.0, 1.0) == "#fdee9c"
-    assert (ink_on("#0b1f4b"), ink_on("#fdee9c")) == ("#ffffff", "#16202e")
+    assert (ink_on("#0b1f4b"), ink_on("#fdee9c")) == ("#ffffff", "#000000")
 
 
 def test_slugs_are_plain_file_names() -> None:

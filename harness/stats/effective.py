@@ -6,7 +6,7 @@ Contiguous is the word: an effective length is the largest L such that L and eve
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from longreach.harness.errors import ConfigError
 from longreach.harness.lengths import format_length
@@ -14,6 +14,7 @@ from longreach.harness.lengths import format_length
 Censored = Literal["above grid", "below grid"]
 Verdict = Literal["measured", "undecided", "refused", "not_measured"]
 Definition = Literal["ruler", "nolima", "absolute", "largest_passing"]
+DEFINITIONS: tuple[Definition, ...] = get_args(Definition)
 
 RULER_THRESHOLD = 85.6
 """Score of Llama-2-7B-chat at 4k, on a scale of 0 to 100 (Hsieh et al. 2024, section 4)."""
@@ -154,8 +155,8 @@ def effective_length(
         >>> effective_length([4096, 8192, 16384], [96.3, 87.0, 81.2]).value
         8192
     """
-    if definition not in ("ruler", "nolima", "absolute", "largest_passing"):
-        raise ConfigError(f"there is no definition {definition!r}; use ruler, nolima, absolute or largest_passing")
+    if definition not in DEFINITIONS:
+        raise ConfigError(f"there is no definition {definition!r}; use {', '.join(DEFINITIONS)}")
     tau, words = _threshold(definition, base, threshold)
     rows = _checked(lengths, scores)
     grid = [length for length, _ in rows]

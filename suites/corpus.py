@@ -13,12 +13,14 @@ import numpy as np
 from longreach.harness.data import read_corpus
 from longreach.harness.errors import DataError
 from longreach.harness.tokenizer import Tokenizer
-from longreach.suites.cuts import Cuts, find_cuts, make_cuts
+from longreach.suites.cuts import UNIT, Cuts, find_cuts, make_cuts
 from longreach.suites.generated import characters_per_token, generate, is_generated
-from longreach.suites.layouts import Layout, unit_cuts
+from longreach.suites.layouts import LINES, Layout, unit_cuts
 
 SMALLEST_TIER = 4096
 """Tokens; shorter prompts share this text."""
+SMALLEST_HAYSTACK = 32
+"""Tokens of running text below which a prompt is no haystack."""
 SEAM = "\n\n"
 """Between two copies of a text that is used again."""
 SEAM_CONTEXT = 200
@@ -39,6 +41,13 @@ class Corpus:
     notes: tuple[str, ...]
     layout: Layout | None = None
     """How its elements are put together, where it is made of such."""
+
+    @property
+    def smallest(self) -> int:
+        """Tokens of haystack below which a prompt is no haystack: two records of a document, where it is one."""
+        if self.layout is None or self.layout is LINES:
+            return SMALLEST_HAYSTACK
+        return max(SMALLEST_HAYSTACK, 2 * self.cuts.n_tokens // max(1, self.cuts.by_level[UNIT].size - 1))
 
     @property
     def is_tiled(self) -> bool:

@@ -21,6 +21,8 @@ from longreach.harness.sample import Message
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 """Capitals of codes: without I and O, which look like digits."""
+MIXED = "mixed"
+"""Language parameter: any of them, drawn sample by sample."""
 TRIES = 1000
 """Draws after which a pool counts as used up."""
 
@@ -63,6 +65,8 @@ class Bank:
     pools: Mapping[str, Pool]
     groups: Mapping[str, tuple[Template, ...]]
     arith: Mapping[str, str]
+    lures: tuple[str, ...]
+    """Sentences that look like instructions to the reader."""
 
     def closing(self, ask: str, question: str) -> str:
         """The text behind the haystack."""
@@ -76,9 +80,14 @@ def languages() -> tuple[str, ...]:
 
 
 def check_language(language: str) -> None:
-    """Raise ValueError if there is no bank for `language`."""
-    if language not in languages():
-        raise ValueError(f"there is no wording in language {language!r}; one of: {', '.join(languages())}")
+    """Raise ValueError if `language` is neither one that a bank exists for nor "mixed"."""
+    if language not in (*languages(), MIXED):
+        raise ValueError(f"there is no wording in language {language!r}; one of: {', '.join((*languages(), MIXED))}")
+
+
+def draw_bank(language: str, rng: random.Random) -> "Bank":
+    """The bank of a language; of one drawn by `rng` for "mixed"."""
+    return bank(rng.choice(languages()) if language == MIXED else language)
 
 
 @functools.cache
@@ -93,9 +102,10 @@ def bank(language: str) -> Bank:
     text = resources.files("longreach.suites").joinpath("data", f"needles.{language}.yaml").read_text(encoding="utf-8")
     data: dict[str, Any] = yaml.safe_load(text)
     named = {key: data.pop(key) for key in ("language", "head", "tail", "asks", "arith")}
+    lures = tuple(data.pop("lures"))
     pools = {name: _pool(spec) for name, spec in data.pop("pools").items()}
     groups = {name: tuple(_template(entry) for entry in entries) for name, entries in data.items()}
-    return Bank(**named, pools=pools, groups=groups)
+    return Bank(**named, pools=pools, groups=groups, lures=lures)
 
 
 def _pool(spec: Mapping[str, Any]) -> Pool:
@@ -182,6 +192,10 @@ def find(sentence: str, text: str, known: Mapping[str, str]) -> list[dict[str, s
     return [match.groupdict() for match in pattern(sentence, known).finditer(text)]
 
 
+_FILLING = r"(?!\s)[^\n.,:;?!。，：；？！\"<>\[\]]"
+"""What fills an open slot: no blank first, no stops, nothing that parts the fields of a document."""
+
+
 @functools.lru_cache(maxsize=4096)
 def _compiled(sentence: str, known: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
     filled = dict(known)
@@ -197,7 +211,7 @@ def _compiled(sentence: str, known: tuple[tuple[str, str], ...]) -> re.Pattern[s
             pieces.append(f"(?P={slot})")
         else:
             seen.add(slot)
-            pieces.append(rf"(?P<{slot}>[^\n.,:;?!]{{1,80}}?)")
+            pieces.append(rf"(?P<{slot}>{_FILLING}{{1,80}}?)")
     return re.compile("".join(pieces))
 
 

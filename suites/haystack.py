@@ -22,8 +22,6 @@ TOLERANCE = 8
 """Tokens by which a prompt may fall short of its length."""
 AIM = 4
 """Tokens short that are aimed at: joins nobody foresaw cost or save one or two."""
-SMALLEST_HAYSTACK = 32
-"""Tokens of haystack below which a prompt is no haystack."""
 BUILDS = 10
 """Prompts built for one point before giving up."""
 FREE_BUILDS = 3
@@ -65,9 +63,9 @@ def build(
     frame = frame_of(tokenizer, head, tail, answer_prefix)
     n_needles = sum(count(tokenizer, " " + needle.text) for needle in needles)
     wanted = point.length - reserve - frame.n_tokens - n_needles - AIM
-    if wanted < SMALLEST_HAYSTACK:
-        raise _infeasible(point, reserve, frame.n_tokens, n_needles, wanted)
     corpus = get_corpus(haystack, point.length, point.seed, tokenizer)
+    if wanted < corpus.smallest:
+        raise _infeasible(point, reserve, frame.n_tokens, n_needles, wanted, corpus.smallest)
     budget = point.length - reserve
     depths = [needle.depth for needle in needles]
     unwanted = [text for text in (*absent, *(needle.text for needle in needles)) if text]
@@ -95,8 +93,8 @@ def build(
             error = n_tokens - predicted
         missing = budget - AIM - n_tokens
         wanted += missing
-        if wanted < SMALLEST_HAYSTACK:
-            raise _infeasible(point, reserve, frame.n_tokens, n_needles, wanted)
+        if wanted < corpus.smallest:
+            raise _infeasible(point, reserve, frame.n_tokens, n_needles, wanted, corpus.smallest)
     else:
         raise DataError(
             f"no prompt of {point.length:,} tokens could be made from haystack {haystack!r} with tokenizer "
@@ -131,11 +129,11 @@ def _adjusted(corpus: Corpus, tokenizer: Tokenizer, window: Window, padding: int
     return moved, left // cost if left > TOLERANCE - AIM else 0
 
 
-def _infeasible(point: Point, reserve: int, n_frame: int, n_needles: int, wanted: int) -> InfeasibleCell:
-    minimum = point.length - wanted + SMALLEST_HAYSTACK
+def _infeasible(point: Point, reserve: int, n_frame: int, n_needles: int, wanted: int, smallest: int) -> InfeasibleCell:
+    minimum = point.length - wanted + smallest
     return InfeasibleCell(
         f"length {point.length:,} of task {point.task!r} cannot hold {n_frame:,} tokens of question and template, "
-        f"{n_needles:,} of needles, {reserve:,} reserved for the answer and {SMALLEST_HAYSTACK} of haystack; "
+        f"{n_needles:,} of needles, {reserve:,} reserved for the answer and {smallest} of haystack; "
         f"the shortest length that can is about {minimum:,}",
         minimum=minimum,
     )

@@ -13,9 +13,9 @@ from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.scoring import grade_one, number, without_credit_for_copies
 from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
-from longreach.suites.facts import Draw, asked, bank, check_language, find, recognise
+from longreach.suites.facts import Draw, asked, draw_bank, find, recognise
 from longreach.suites.haystack import Needle
-from longreach.suites.placing import around, depth_of, hide
+from longreach.suites.placing import around, check_setting, depth_of, hide
 
 RESERVE = 48  # room for an answer that repeats the question
 
@@ -26,9 +26,12 @@ class Conflict:
 
     haystack: str = "mixed"
     language: str = "en"
+    """Of filler, needles and question: en, pt, ru, zh, or mixed (filler in all of them, the question in one)."""
+    structure: str = ""
+    """Format of the haystack: json, xml, csv, yaml, log, code or chat; empty for running text."""
 
     def __post_init__(self) -> None:
-        check_language(self.language)
+        check_setting(self.haystack, self.language, self.structure)
 
     @property
     def info(self) -> TaskInfo:
@@ -47,8 +50,8 @@ class Conflict:
         return grid.points(task_id(self))
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
-        wording = bank(self.language)
         rng = point.paired_rng()
+        wording = draw_bank(self.language, rng)
         draw = Draw(wording, rng)
         template = draw.template("conflict")
         year, year2 = sorted((draw.one("year"), draw.one("year")))
@@ -60,6 +63,8 @@ class Conflict:
             point,
             tokenizer,
             haystack=self.haystack,
+            language=self.language,
+            structure=self.structure,
             sought=[Needle(text=current, depth=depth)],
             others=[Needle(text=outdated, depth=around(depth, 1, rng)[0])],
             bank=wording,

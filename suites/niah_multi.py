@@ -14,9 +14,9 @@ from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.scoring import clean, number, recall_precision, without_credit_for_copies
 from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
-from longreach.suites.facts import Draw, asked, bank, check_language, find, recognise
+from longreach.suites.facts import Draw, asked, draw_bank, find, recognise
 from longreach.suites.haystack import Needle
-from longreach.suites.placing import depth_of, hide, to_the_end, wrong_lists
+from longreach.suites.placing import check_setting, depth_of, hide, to_the_end, wrong_lists
 
 COUNTS = (2, 3, 4, 8, 16)
 RESERVE = 24
@@ -31,11 +31,14 @@ class Multi:
     """2, 3, 4, 8 or 16."""
     haystack: str = "mixed"
     language: str = "en"
+    """Of filler, needles and question: en, pt, ru, zh, or mixed (filler in all of them, the question in one)."""
+    structure: str = ""
+    """Format of the haystack: json, xml, csv, yaml, log, code or chat; empty for running text."""
 
     def __post_init__(self) -> None:
         if self.needles not in COUNTS:
             raise ValueError(f"needles {self.needles!r} is not one of {', '.join(map(str, COUNTS))}")
-        check_language(self.language)
+        check_setting(self.haystack, self.language, self.structure)
 
     @property
     def info(self) -> TaskInfo:
@@ -54,8 +57,9 @@ class Multi:
         return grid.points(task_id(self))
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
-        wording = bank(self.language)
-        draw = Draw(wording, point.paired_rng())
+        rng = point.paired_rng()
+        wording = draw_bank(self.language, rng)
+        draw = Draw(wording, rng)
         template = draw.template("multi")
         place = draw.one("place")
         values = [draw.one(template.value) for _ in range(self.needles)]
@@ -66,6 +70,8 @@ class Multi:
             point,
             tokenizer,
             haystack=self.haystack,
+            language=self.language,
+            structure=self.structure,
             sought=[
                 Needle(text=variant.format(place=place, value=value), depth=depth)
                 for variant, value, depth in zip(variants, values, depths, strict=True)

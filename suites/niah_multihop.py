@@ -13,9 +13,9 @@ from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.scoring import grade_one, number, without_credit_for_copies
 from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
-from longreach.suites.facts import Draw, Template, asked, bank, check_language, find, recognise
+from longreach.suites.facts import Draw, Template, asked, draw_bank, find, recognise
 from longreach.suites.haystack import Needle
-from longreach.suites.placing import around, depth_of, hide, to_the_end
+from longreach.suites.placing import around, check_setting, depth_of, hide, to_the_end
 
 HOPS = (2, 3)
 RESERVE = 48
@@ -32,13 +32,16 @@ class Multihop:
     """Chains about other places, 1 to 8: without one the last fact alone would give the answer."""
     haystack: str = "mixed"
     language: str = "en"
+    """Of filler, needles and question: en, pt, ru, zh, or mixed (filler in all of them, the question in one)."""
+    structure: str = ""
+    """Format of the haystack: json, xml, csv, yaml, log, code or chat; empty for running text."""
 
     def __post_init__(self) -> None:
         if self.hops not in HOPS:
             raise ValueError(f"hops {self.hops!r} is not 2 or 3")
         if not isinstance(self.decoys, int) or not 1 <= self.decoys <= MOST_DECOYS:
             raise ValueError(f"decoys {self.decoys!r} is not a whole number from 1 to {MOST_DECOYS}")
-        check_language(self.language)
+        check_setting(self.haystack, self.language, self.structure)
 
     @property
     def info(self) -> TaskInfo:
@@ -57,8 +60,8 @@ class Multihop:
         return grid.points(task_id(self))
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
-        wording = bank(self.language)
         rng = point.paired_rng()
+        wording = draw_bank(self.language, rng)
         draw = Draw(wording, rng)
         template = draw.template(f"multihop{self.hops}")
         chains = [
@@ -78,6 +81,8 @@ class Multihop:
             point,
             tokenizer,
             haystack=self.haystack,
+            language=self.language,
+            structure=self.structure,
             sought=[Needle(text=text, depth=spot) for text, spot in zip(links, spots, strict=True)],
             others=[
                 Needle(text=text, depth=spot) for text, spot in zip(false, around(depth, len(false), rng), strict=True)

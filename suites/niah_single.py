@@ -17,9 +17,9 @@ from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.scoring import RULES, grade_one, without_credit_for_copies
 from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
-from longreach.suites.facts import Draw, asked, bank, check_language, find, recognise
+from longreach.suites.facts import Draw, asked, draw_bank, find, recognise
 from longreach.suites.haystack import Needle
-from longreach.suites.placing import depth_of, hide
+from longreach.suites.placing import check_setting, depth_of, hide
 
 KINDS = ("fact", "number", "code", "instruction")
 N_CHOICES = 3
@@ -36,11 +36,14 @@ class Single:
     """Pinned file of the user's needles; empty for the built-in templates."""
     haystack: str = "mixed"
     language: str = "en"
+    """Of filler, needles and question: en, pt, ru, zh, or mixed (filler in all of them, the question in one)."""
+    structure: str = ""
+    """Format of the haystack: json, xml, csv, yaml, log, code or chat; empty for running text."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
-        check_language(self.language)
+        check_setting(self.haystack, self.language, self.structure)
 
     @property
     def info(self) -> TaskInfo:
@@ -62,23 +65,15 @@ class Single:
         return self._own(point, tokenizer) if self.needles else self._made(point, tokenizer)
 
     def _made(self, point: Point, tokenizer: Tokenizer) -> Sample:
-        wording = bank(self.language)
-        draw = Draw(wording, point.paired_rng())
-        template = draw.template(self.kind)
-        place, value = draw.one("place"), draw.one(template.value)
-        return hide(
+        return hide_one(
             point,
             tokenizer,
-            haystack=self.haystack,
-            sought=[Needle(text=template.needles[0].format(place=place, value=value), depth=depth_of(point))],
-            bank=wording,
+            group=self.kind,
             ask=self.kind,
-            question=template.question.format(place=place),
-            reserve=RESERVE,
-            target=(value,),
-            choices=tuple(draw.one(template.value) for _ in range(N_CHOICES)),
-            absent=(place, value),
-            extra={"rule": "number" if template.value == "number" else "contains"},
+            depth=depth_of(point),
+            haystack=self.haystack,
+            language=self.language,
+            structure=self.structure,
         )
 
     def _own(self, point: Point, tokenizer: Tokenizer) -> Sample:
@@ -87,8 +82,10 @@ class Single:
             point,
             tokenizer,
             haystack=self.haystack,
+            language=self.language,
+            structure=self.structure,
             sought=[Needle(text=row.needle, depth=depth_of(point))],
-            bank=bank(self.language),
+            bank=draw_bank(self.language, point.paired_rng()),
             ask="user",
             question=row.question,
             reserve=RESERVE,
@@ -111,13 +108,52 @@ class Single:
         return without_credit_for_copies(score, response.text, sample.messages[-1].content)
 
     def solve(self, messages: tuple[Message, ...]) -> str | None:
-        for kind in KINDS:
-            for wording, text, question in asked(messages, kind):
-                known = recognise(wording.groups[kind], question)
-                if known:
-                    template, slots = known
-                    return next((hit["value"] for hit in find(template.needles[0], text, slots)), "")
-        return None
+        return next((found for kind in KINDS if (found := find_one(messages, kind, kind)) is not None), None)
+
+
+def hide_one(
+    point: Point,
+    tokenizer: Tokenizer,
+    *,
+    group: str,
+    ask: str,
+    depth: float,
+    haystack: str,
+    language: str,
+    structure: str,
+) -> Sample:
+    """A prompt with one needle of the built-in templates of `group` at `depth`."""
+    rng = point.paired_rng()
+    wording = draw_bank(language, rng)
+    draw = Draw(wording, rng)
+    template = draw.template(group)
+    place, value = draw.one("place"), draw.one(template.value)
+    return hide(
+        point,
+        tokenizer,
+        haystack=haystack,
+        language=language,
+        structure=structure,
+        sought=[Needle(text=template.needles[0].format(place=place, value=value), depth=depth)],
+        bank=wording,
+        ask=ask,
+        question=template.question.format(place=place),
+        reserve=RESERVE,
+        target=(value,),
+        choices=tuple(draw.one(template.value) for _ in range(N_CHOICES)),
+        absent=(place, value),
+        extra={"rule": "number" if template.value == "number" else "contains"},
+    )
+
+
+def find_one(messages: tuple[Message, ...], group: str, ask: str) -> str | None:
+    """The value that a prompt of `hide_one` asks for, "" if its needle is missing; None for another question."""
+    for wording, text, question in asked(messages, ask):
+        known = recognise(wording.groups[group], question)
+        if known:
+            template, slots = known
+            return next((hit["value"] for hit in find(template.needles[0], text, slots)), "")
+    return None
 
 
 def rule_of(row: NeedleRow) -> str:

@@ -8,12 +8,18 @@ from typing import Any
 
 from longreach.harness.sample import Point, Sample
 from longreach.harness.tokenizer import Tokenizer
-from longreach.suites.facts import Bank
+from longreach.suites.facts import Bank, check_language
 from longreach.suites.filler import words
 from longreach.suites.generated import haystack_spec
 from longreach.suites.haystack import Needle, build
 from longreach.suites.layouts import LINES
 from longreach.suites.structures import STRUCTURES, Structure
+
+
+def check_setting(haystack: str, language: str, structure: str) -> None:
+    """Raise ValueError for a language or structure that does not exist, or that does not go with the haystack."""
+    check_language(language)
+    haystack_spec(haystack, language, structure)
 
 
 def depth_of(point: Point) -> float:

@@ -15,9 +15,9 @@ from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.scoring import final_number, without_credit_for_copies
 from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
-from longreach.suites.facts import asked, bank, check_language, find, pattern
+from longreach.suites.facts import asked, draw_bank, find, pattern
 from longreach.suites.haystack import Needle
-from longreach.suites.placing import depth_of, hide, to_the_end
+from longreach.suites.placing import check_setting, depth_of, hide, to_the_end
 
 RESERVE = 48
 MOST_HOPS = 16
@@ -36,11 +36,14 @@ class Arith:
     """Operations, 1 to 16."""
     haystack: str = "mixed"
     language: str = "en"
+    """Of filler, needles and question: en, pt, ru, zh, or mixed (filler in all of them, the question in one)."""
+    structure: str = ""
+    """Format of the haystack: json, xml, csv, yaml, log, code or chat; empty for running text."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.hops, int) or not 1 <= self.hops <= MOST_HOPS:
             raise ValueError(f"hops {self.hops!r} is not a whole number from 1 to {MOST_HOPS}")
-        check_language(self.language)
+        check_setting(self.haystack, self.language, self.structure)
 
     @property
     def info(self) -> TaskInfo:
@@ -59,8 +62,8 @@ class Arith:
         return grid.points(task_id(self))
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
-        wording = bank(self.language)
         rng = point.paired_rng()
+        wording = draw_bank(self.language, rng)
         given, steps = draw_chain(self.hops, rng)
         values = run_chain(given, steps)
         statements = [wording.arith["given"].format(index=1, number=given)]
@@ -74,6 +77,8 @@ class Arith:
             point,
             tokenizer,
             haystack=self.haystack,
+            language=self.language,
+            structure=self.structure,
             sought=[
                 Needle(text=text, depth=spot)
                 for text, spot in zip(statements, to_the_end(depth_of(point), len(statements)), strict=True)

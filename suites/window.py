@@ -84,6 +84,8 @@ def choose(
     """
     cuts = corpus.cuts
     pools = (np.array([start]),) if start is not None else tuple(draw_starts(corpus, n_tokens, rng, n) for n in DRAWS)
+    if corpus.layout and start is not None:  # its elements may leave no place near the depth from there
+        pools = (*pools, draw_starts(corpus, n_tokens, rng, DRAWS[-1]))
     levels = UNIT_LEVELS if corpus.layout else LEVELS
     for tolerance in (DEPTH_TOLERANCE, 1.0) if corpus.layout else (DEPTH_TOLERANCE,):
         for level in levels:
@@ -100,6 +102,8 @@ def choose(
 
 def _ends(cuts: Cuts, starts: Ints, limit: int, level: int) -> tuple[Ints, Ints]:
     """Index of the last cut of `level` that keeps each window within `limit` tokens, and the window's tokens."""
+    if not cuts.ends_by_level[level].size:
+        return starts, np.zeros_like(starts)
     limits = cuts.counts[starts] + limit
     at = np.searchsorted(cuts.end_counts_by_level[level], limits, side="right") - 1
     ends: Ints = np.maximum(cuts.ends_by_level[level][at], starts)

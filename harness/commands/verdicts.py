@@ -2,9 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from longreach.harness.stats.compare import Comparison
+    from longreach.harness.stats.series import Series
 
 
 def add_verdict_commands(app: typer.Typer) -> None:
@@ -47,6 +51,9 @@ def compare(
         float, typer.Option(help="Change of a mean score that does not matter.", min=0.0, max=1.0)
     ] = 0.05,
     markdown: Annotated[bool, typer.Option("--markdown", help="Markdown, for a pull request or a model card.")] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="Write the picture here, as .png or .svg.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Better, worse, within noise or cannot tell, per task and length, on the samples that the runs share.
@@ -72,6 +79,8 @@ def compare(
         result = series.last
     else:
         raise ConfigError("--repeat goes with two runs; leave it out for a series")
+    if figure is not None:
+        _picture(figure, series, result)
     if as_json:
         typer.echo(json.dumps(series.to_dict() if series else result.to_dict(), ensure_ascii=False, indent=2))
     elif markdown:
@@ -82,3 +91,19 @@ def compare(
         for line in [*(series_lines(series) if series else ()), *to_lines(result)]:
             typer.echo(line)
     raise typer.Exit(result.exit_code)
+
+
+def _picture(path: Path, series: "Series | None", result: "Comparison") -> None:
+    """Small multiples: a panel per run of a series, or a panel per task of two runs."""
+    from longreach.harness.errors import ConfigError
+    from longreach.harness.report.figure_change import draw_change
+    from longreach.harness.report.figure_series import draw_series
+    from longreach.harness.report.figures import style
+
+    if path.suffix not in (".png", ".svg"):
+        raise ConfigError(f"--figure {path} must end in .png or .svg")
+    with style():
+        drawing = draw_series(series) if series else draw_change(result)
+    if drawing is not None:
+        path.write_bytes(drawing.png if path.suffix == ".png" else drawing.svg.encode("utf-8"))
+        typer.echo(f"longreach: {path} written", err=True)

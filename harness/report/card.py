@@ -14,6 +14,7 @@ from longreach.harness.record import Record
 from longreach.harness.report.card_data import card_data
 from longreach.harness.report.card_text import marks, model_name, terminal_lines
 from longreach.harness.report.card_view import view
+from longreach.harness.report.figure_change import draw_change
 from longreach.harness.report.figure_curve import draw_curve
 from longreach.harness.report.figure_heat import draw_heat
 from longreach.harness.report.figure_panels import draw_families
@@ -21,7 +22,9 @@ from longreach.harness.report.figure_position import draw_position
 from longreach.harness.report.figure_usage import draw_usage
 from longreach.harness.report.figures import Drawing, inline, slug, style
 from longreach.harness.report.markup import PLAIN
+from longreach.harness.report.regression import regression_view
 from longreach.harness.report.wording import code, markdown, plain
+from longreach.harness.stats.compare import Comparison
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.estimates import Estimates, estimate
 
@@ -32,6 +35,8 @@ class Card:
 
     estimates: Estimates
     config: Mapping[str, Any]
+    regression: Comparison | None = None
+    """Against a base run, where one was named."""
     _drawn: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -48,13 +53,13 @@ class Card:
     def drawings(self) -> tuple[Drawing, ...]:
         """Figures in the order of the card."""
         if "figures" not in self._drawn:
-            self._drawn["figures"] = _draw(self.estimates, self.config)
+            self._drawn["figures"] = _draw(self.estimates, self.config, self.regression)
         found: tuple[Drawing, ...] = self._drawn["figures"]
         return found
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, under the keys of card.json."""
-        return card_data(self.estimates, self.config)
+        return card_data(self.estimates, self.config, self.regression)
 
     def to_json(self) -> str:
         """card.json: deterministic, no NaN."""
@@ -62,7 +67,7 @@ class Card:
 
     def context(self) -> dict[str, Any]:
         """What the templates read; the head of card.md.j2 lists it."""
-        return view(self.estimates, self.config, self.drawings)
+        return view(self.estimates, self.config, self.drawings) | {"regression": regression_view(self.regression)}
 
     def to_markdown(self) -> str:
         """card.md: renders the same on GitHub and Hugging Face; images by relative path."""
@@ -80,14 +85,15 @@ class Card:
         return terminal_lines(self.estimates, self.config, PLAIN)
 
 
-def make_card(records: Sequence[Record], config: Mapping[str, Any]) -> Card:
+def make_card(records: Sequence[Record], config: Mapping[str, Any], regression: Comparison | None = None) -> Card:
     """The card of a run.
 
     Args:
         records: any order; of several records of one sample the last counts.
         config: content of config.yaml.
+        regression: this run against a base.
     """
-    return Card(estimates=estimate(records, config), config=config)
+    return Card(estimates=estimate(records, config), config=config, regression=regression)
 
 
 def write_card(card: Card, folder: Path) -> list[Path]:
@@ -116,7 +122,7 @@ def _write(path: Path, data: bytes) -> Path:
     return path
 
 
-def _draw(estimates: Estimates, config: Mapping[str, Any]) -> tuple[Drawing, ...]:
+def _draw(estimates: Estimates, config: Mapping[str, Any], regression: Comparison | None = None) -> tuple[Drawing, ...]:
     prefix = "".join(f"{word}: " for word in marks(estimates, config))
     title = f"{prefix}{model_name(config)}"
     found: list[Drawing | None] = []
@@ -132,6 +138,7 @@ def _draw(estimates: Estimates, config: Mapping[str, Any]) -> tuple[Drawing, ...
             found.append(draw_heat(curve.name, cells, name, f"{curve.name}, {title}"))
         found.append(draw_position(estimates, title))
         found.append(draw_usage(estimates, title))
+        found.append(draw_change(regression) if regression else None)
     return tuple(drawing for drawing in found if drawing is not None)
 
 

@@ -9,6 +9,7 @@ from longreach.harness.report.card_tables import size_sentences
 from longreach.harness.report.card_text import marks, model_name, reproduce, verdict
 from longreach.harness.report.cautions import breaks, limits, warnings
 from longreach.harness.report.markup import PLAIN
+from longreach.harness.stats.compare import Comparison
 from longreach.harness.stats.estimates import Estimates
 
 SCHEMA = 1
@@ -16,7 +17,7 @@ DIGITS = 9
 """Decimals that are kept: enough to rebuild any printed number, few enough to be the same on every machine."""
 
 
-def card_data(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, Any]:
+def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Comparison | None = None) -> dict[str, Any]:
     """The content of card.json."""
     curves = [*estimates.headline.values(), *estimates.families, *estimates.tasks]
     data = {
@@ -43,7 +44,7 @@ def card_data(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, Any]
         "wrong_answers": list(estimates.wrong),
         "latency": estimates.latency,
         "cost": estimates.cost,
-        "regression": None,
+        "regression": regression.to_dict() if regression else None,
         "sample_sizes": size_sentences(estimates),
         "warnings": warnings(estimates, config),
         "breaks": breaks(estimates),

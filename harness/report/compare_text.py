@@ -8,7 +8,7 @@ from longreach.harness.report.wording import join_words, markdown, percent, plai
 from longreach.harness.stats.compare import CellChange, Comparison
 from longreach.harness.stats.paired_tests import Change
 
-_HEAD = ("task", "length", "pairs", "base", "new", "change (95%)", "lost / won", "p (Holm)", "verdict")
+HEAD = ("task", "length", "pairs", "base", "new", "change (95%)", "lost / won", "p (Holm)", "verdict")
 
 
 def points(value: float) -> str:
@@ -52,6 +52,16 @@ def _overall_row(comparison: Comparison) -> list[str]:
         f"{change.p:.2g}",
         comparison.verdict,
     ]
+
+
+def rows(comparison: Comparison) -> list[list[str]]:
+    """The table under `HEAD`: a row per task and length, and all pairs together."""
+    return [*map(_row, comparison.cells), _overall_row(comparison)]
+
+
+def setting_rows(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """(setting, base, new) of what differs."""
+    return [(item.setting, _setting(item.base), _setting(item.new)) for item in comparison.settings]
 
 
 def verdict_sentence(comparison: Comparison) -> str:
@@ -102,38 +112,35 @@ def to_markdown(comparison: Comparison) -> str:
         f"**{markdown(comparison.new)} against {markdown(comparison.base)}: {markdown(verdict_sentence(comparison))}**",
         "",
     ]
-    lines += ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD)]
-    for row in [*map(_row, comparison.cells), _overall_row(comparison)]:
+    lines += ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
+    for row in rows(comparison):
         lines.append("| " + " | ".join(markdown(cell) for cell in row) + " |")
     lines += ["", f"Changes in points of 100; a change below {100 * comparison.margin:g} points does not matter.", ""]
     lines += [f"- {markdown(note)}" for note in notes(comparison)]
     if comparison.settings:
         lines += ["", "| setting | base | new |", "|---|---|---|"]
-        for item in comparison.settings:
-            cells = (item.setting, _setting(item.base), _setting(item.new))
+        for cells in setting_rows(comparison):
             lines.append("| " + " | ".join(markdown(cell) for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def to_lines(comparison: Comparison) -> list[str]:
     """The whole comparison for a terminal, the verdict last."""
-    lines = table([list(_HEAD), *map(_row, comparison.cells), _overall_row(comparison)])
+    lines = table([list(HEAD), *rows(comparison)])
     lines += [plain(note) for note in notes(comparison)]
-    lines += [
-        f"setting {plain(item.setting)}: {_setting(item.base)} -> {_setting(item.new)}" for item in comparison.settings
-    ]
+    lines += [f"setting {plain(name)}: {base} -> {new}" for name, base, new in setting_rows(comparison)]
     return [*lines, plain(verdict_sentence(comparison))]
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
+def table(cells: Sequence[Sequence[str]]) -> list[str]:
     """Rows as aligned columns: text to the left, the rest to the right."""
-    rows = [[plain(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [[plain(cell) for cell in row] for row in cells]
+    widths = [max(len(row[i]) for row in lines) for i in range(len(lines[0]))]
     last = len(widths) - 1
     return [
         "  ".join(
             cell.ljust(width) if i in (0, last) else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in rows
+        for row in lines
     ]

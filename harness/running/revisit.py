@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from longreach.harness.report.card import Card
 
 
-def rewrite(folder: Path, say: Callable[[str], None] | None = None) -> "Card":
-    """Writes results.csv, the card and the notebook again."""
+def rewrite(folder: Path, say: Callable[[str], None] | None = None, baseline: Path | None = None) -> "Card":
+    """Writes results.csv, the card and the notebook again; with `baseline`, a run folder, the card compares the two."""
     read_config(folder)  # says so if it is no run folder, before anything is made
     with open_store(folder) as store:
-        card, _ = write_results(folder, store.records, say)
+        card, _ = write_results(folder, store.records, say, baseline)
     return card
 
 

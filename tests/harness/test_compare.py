@@ -13,7 +13,10 @@ from typer.testing import CliRunner
 from longreach.harness.commands.verdicts import add_verdict_commands
 from longreach.harness.errors import ConfigError
 from longreach.harness.record import Record
+from longreach.harness.report.card import make_card
 from longreach.harness.report.compare_text import to_lines, to_markdown
+from longreach.harness.report.figure_change import draw_change
+from longreach.harness.report.figures import style
 from longreach.harness.stats.compare import Comparison, compare, verdict_of
 from longreach.harness.stats.paired_tests import benjamini_hochberg, change_of, holm, minimal_drop, sign_flip
 from longreach.harness.stats.pairs import RunData, match
@@ -412,3 +415,39 @@ def test_one_run_cannot_be_compared(run: MakeRun, folder: Callable[[RunData], st
     good = folder(run("good", {("niah.single", 4096): _pattern(10)}))
     assert isinstance(CliRunner().invoke(app, ["compare", good]).exception, ConfigError)
     assert isinstance(CliRunner().invoke(app, ["compare", good, good]).exception, ConfigError)
+
+
+def test_a_card_with_a_baseline_holds_table_picture_and_numbers(run: MakeRun) -> None:
+    base = run("base", {("niah.single", 4096): _pattern(60)})
+    new = run("new", {("niah.single", 4096): _pattern(60, range(20))})
+    card = make_card(new.records, new.config, compare(base, new))
+    text, page, data = card.to_markdown(), card.to_html(), card.to_dict()
+    assert "## Against `base`" in text
+    assert "![Change in points. niah.single at 4k" in text
+    assert "Against <code>base</code>" in page
+    assert data["regression"]["verdict"] == "worse"
+    assert [drawing.name for drawing in card.drawings][-1] == "change-by-length"
+    plain = make_card(new.records, new.config)
+    assert (plain.to_dict()["regression"], "Against" in plain.to_markdown()) == (None, False)
+
+
+def test_the_picture_of_change_says_its_numbers_in_words(run: MakeRun) -> None:
+    base = run("base", {("niah.single", 4096): _pattern(60)})
+    with style():
+        drawing = draw_change(compare(base, run("new", {("niah.single", 4096): _pattern(60, range(20))})))
+        assert draw_change(compare(base, run("other", {("niah.single", 8192): _pattern(60)}))) is None
+    assert drawing is not None
+    assert "niah.single at 4k -33.3" in drawing.alt
+    assert drawing.svg.startswith("<?xml")
+
+
+def test_compare_writes_a_picture_of_two_runs_and_of_a_series(
+    run: MakeRun, folder: Callable[[RunData], str], app: typer.Typer, tmp_path: Path
+) -> None:
+    runs = [run(f"ckpt-{step}", {("niah.single", 4096): _pattern(60, range(step))}) for step in (0, 5, 9)]
+    paths = [folder(item) for item in runs]
+    for count, name in ((2, "two.svg"), (3, "three.png")):
+        found = CliRunner().invoke(app, ["compare", *paths[:count], "--figure", str(tmp_path / name)])
+        assert (tmp_path / name).stat().st_size > 1000, found.output
+    wrong = CliRunner().invoke(app, ["compare", *paths[:2], "--figure", "a.pdf"])
+    assert isinstance(wrong.exception, ConfigError)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 _Folder = Annotated[Path, typer.Argument(help="Run folder.")]
+_PUBLISH = "Into your own repository (nothing is pushed)"
 
 
 def add_folder_commands(app: typer.Typer) -> None:
@@ -15,14 +16,40 @@ def add_folder_commands(app: typer.Typer) -> None:
     app.command("verify")(_verify)
 
 
-def _card(runs: Annotated[list[Path], typer.Argument(help="Run folders.", metavar="RUN...")]) -> None:
-    """(Re)write results.csv, the card and its figures from the stored records."""
-    from longreach.harness.running.revisit import rewrite
+def _card(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders.", metavar="RUN...")],
+    out: Annotated[Path | None, typer.Option(help="Folder of a card that several runs share.")] = None,
+    baseline: Annotated[Path | None, typer.Option(help="Run folder that the card compares this run with.")] = None,
+    template: Annotated[
+        list[Path] | None,
+        typer.Option(help="Your own Jinja template, such as short.md.j2; written beside the card as short.md."),
+    ] = None,
+    readme: Annotated[
+        Path | None,
+        typer.Option(help="README that gets the card between its markers.", rich_help_panel=_PUBLISH),
+    ] = None,
+    metadata: Annotated[
+        bool,
+        typer.Option("--metadata", help="Also model-index results in its front matter.", rich_help_panel=_PUBLISH),
+    ] = False,
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="TASK=ORG/DATASET: also .eval_results/*.yaml beside the README, for this benchmark.",
+            rich_help_panel=_PUBLISH,
+        ),
+    ] = None,
+) -> None:
+    """(Re)write results.csv, the card, its figures and the notebook from the stored records.
 
-    for folder in runs:
-        for line in rewrite(folder, _say).verdict_lines():
-            typer.echo(line)
-        typer.echo(str(folder / "card.md"))
+    Several runs of one model become one card in --out: a sample that two of them hold counts once (an answer beats a
+    failure, the later answer beats the earlier). Runs of several models become a comparison.
+    """
+    from longreach.harness.running.publish import Wishes, publish
+
+    wishes = Wishes.of(template or (), readme=readme, metadata=metadata, benchmarks=benchmark or ())
+    for line in publish(runs, out, wishes, _say, baseline):
+        typer.echo(line)
 
 
 def _say(text: str) -> None:

@@ -101,7 +101,6 @@ def write_card(card: Card, folder: Path) -> list[Path]:
 
     Figures of an earlier card that this one does not have are left alone. Returns the paths written.
     """
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
     content: dict[str, bytes] = {}
     for drawing in card.drawings:
         content[f"figures/{drawing.name}.png"] = drawing.png
@@ -109,6 +108,12 @@ def write_card(card: Card, folder: Path) -> list[Path]:
     content["card.json"] = card.to_json().encode("utf-8", "replace")
     content["card.html"] = card.to_html().encode("utf-8", "replace")
     content["card.md"] = card.to_markdown().encode("utf-8", "replace")
+    return write_files(folder, content)
+
+
+def write_files(folder: Path, content: Mapping[str, bytes]) -> list[Path]:
+    """Each file whole or not at all; returns the paths."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
     return [_write(folder / name, data) for name, data in content.items()]
 
 

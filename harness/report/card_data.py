@@ -52,8 +52,8 @@ def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Compa
         "vendor_reported": [_vendor(record) for record in estimates.vendor],
         "provenance": _provenance(estimates, config),
     }
-    clean: dict[str, Any] = _clean(data)
-    return clean
+    found: dict[str, Any] = clean(data)
+    return found
 
 
 def _vendor(record: Record) -> dict[str, Any]:
@@ -73,14 +73,14 @@ def _provenance(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _clean(value: Any) -> Any:
+def clean(value: Any) -> Any:
     """JSON values only: string keys, lists, floats of `DIGITS` decimals, None for what is no number."""
     if isinstance(value, bool) or value is None or isinstance(value, int | str):
         return value
     if isinstance(value, float):
         return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _clean(item) for key, item in value.items()}
+        return {str(key): clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_clean(item) for item in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)]
+        return [clean(item) for item in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)]
     return str(value)

@@ -90,13 +90,14 @@ def _row(curve: Curve, lengths: Sequence[int], members: Sequence[Curve] = ()) ->
         kind=curve.kind,
         capability=curve.capability,
         tasks=tuple(member.name for member in members),
-        cells=tuple(_score_cell(curve.at(length), curve.threshold, part=length in some) for length in lengths),
+        cells=tuple(score_cell(curve.at(length), curve.threshold, part=length in some) for length in lengths),
         loss=loss,
         n="-" if not counts else f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}",
     )
 
 
-def _score_cell(point: CurvePoint | None, threshold: float | None, *, part: bool = False) -> ScoreCell:
+def score_cell(point: CurvePoint | None, threshold: float | None, *, part: bool = False) -> ScoreCell:
+    """One point as it stands in a table; `part` = some tasks of the mean were run there."""
     if point is None or (point.blocked_by in ("missing", "not_run") and part):
         return ScoreCell(text="part" if part else "-", state="not_tested")
     limits = point.limits

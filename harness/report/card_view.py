@@ -105,6 +105,7 @@ def protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str,
     rows: list[tuple[str, Any]] = [
         ("longreach", config.get("longreach")),
         ("battery", config.get("battery")),
+        *(("run", _united(entry)) for entry in config.get("united") or ()),
         ("model", model.get("spec")),
         ("model options", _flat(model.get("args"))),
         ("model facts", _flat(model.get("facts"))),
@@ -131,6 +132,14 @@ def protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str,
         ("plugins", ", ".join(environment.get("plugins") or ())),
     ]
     return [(label, str(value)) for label, value in rows if value not in (None, "", {}, [])]
+
+
+def _united(entry: Mapping[str, Any]) -> str:
+    """One of the runs that were united."""
+    return (
+        f"{entry['run']}: {entry['battery']}, started {entry['started']}, {entry['records']:,} samples, "
+        f"{entry['counted']:,} of them counted, longreach {entry['longreach']}"
+    )
 
 
 def _task(fact: Any) -> str:

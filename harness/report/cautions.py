@@ -25,6 +25,8 @@ def warnings(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
         *_incomplete(estimates),
         *_notes_of_lengths(estimates),
         *_side_tasks(estimates),
+        *_united(config),
+        *_units(estimates),
         *_tokenizer(config),
         *_window(estimates, config),
         *_prompts(estimates),
@@ -96,6 +98,37 @@ def _side_tasks(estimates: Estimates) -> list[str]:
                     f"has its best estimate at {best:,}: read the two together."
                 )
     return found
+
+
+def _united(config: Mapping[str, Any]) -> list[str]:
+    """Runs that were counted together although something that may change an answer differs between them."""
+    found = []
+    entries = config.get("united") or ()
+    for entry in entries:
+        if differs := entry.get("differs") or ():
+            more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""
+            found.append(
+                f"Run {entry['run']} is counted together with {entries[0]['run']}, but was made with other settings: "
+                f"{'; '.join(differs[:3])}{more}."
+            )
+    doubled = sum(int(entry["records"]) - int(entry["counted"]) for entry in entries)
+    if doubled:
+        found.append(
+            f"{doubled:,} {'sample was' if doubled == 1 else 'samples were'} in more than one of the runs and count once: an "
+            f"answer beats a failure, and the later answer the earlier."
+        )
+    return found
+
+
+def _units(estimates: Estimates) -> list[str]:
+    """Records whose lengths were counted by different tokenizers."""
+    names = sorted(estimates.tokenizers)
+    if len(names) < 2:
+        return []
+    parts = join_words([f"{name} ({estimates.tokenizers[name]:,} samples)" for name in names])
+    return [
+        f"Lengths are in different units: counted by {parts}. The same length stands for different amounts of text."
+    ]
 
 
 def _tokenizer(config: Mapping[str, Any]) -> list[str]:

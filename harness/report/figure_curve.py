@@ -56,7 +56,7 @@ def draw_curve(estimates: Estimates, title: str, advertised: int | None) -> Draw
         rank = seen.get(curve.capability, 0)
         seen[curve.capability] = rank + 1
         before = [other for other, is_thick in curves[:number] if is_thick]
-        _line(axes, curve, thick, rank, over=any(_coincide(curve, other) for other in before))
+        _line(axes, curve, thick, rank, over=any(coincide(curve, other) for other in before))
     _references(axes, estimates, lengths)
     for capability, found in estimates.effective.items():
         _effective(axes, capability, found)
@@ -119,7 +119,7 @@ def _frame(axes: "Axes", lengths: Sequence[int], advertised: int | None) -> None
         )
 
 
-def _coincide(curve: Curve, other: Curve) -> bool:
+def coincide(curve: Curve, other: Curve) -> bool:
     """Whether one line would hide a part of the other."""
     for run in runs_of(curve.points):
         same = [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from longreach.harness.lengths import format_length
 from longreach.harness.report.cautions import curve_words
+from longreach.harness.report.figure_curve import coincide
 from longreach.harness.report.figures import Drawing, drawable, render
 from longreach.harness.report.palette import CAPABILITY, INK, MUTED
 from longreach.harness.stats.curves import Curve, runs_of
@@ -101,12 +102,13 @@ def _panel(axes: "Axes", panel: Panel, columns: int) -> None:
         for run in runs_of(curve.points):
             x, y = [math.log2(point.length) for point in run], [point.mean or 0.0 for point in run]
             axes.plot(x, y, color=color, linewidth=0.8, alpha=0.6, marker=".", markersize=3)
-    for curve in panel.curves:
-        _curve(axes, curve)
+    for number, curve in enumerate(panel.curves):
+        _curve(axes, curve, over=any(coincide(curve, other) for other in panel.curves[:number]))
     axes.set_title(drawable(panel.title, 90 // columns - 6), fontsize=9.5, fontweight="normal", pad=5)
 
 
-def _curve(axes: "Axes", curve: Curve) -> None:
+def _curve(axes: "Axes", curve: Curve, *, over: bool) -> None:
+    """One curve; `over` = it lies on an earlier one: dashes and open marks let that one be seen."""
     color = CAPABILITY.get(curve.capability, MUTED)
     if curve.threshold is not None:
         axes.axhline(curve.threshold, color=color, linewidth=0.9, linestyle=(0, (5, 3)), alpha=0.8, zorder=1)
@@ -119,7 +121,10 @@ def _curve(axes: "Axes", curve: Curve) -> None:
         axes.vlines(x, low, high, color=color, linewidth=1.0, alpha=0.45, zorder=1)
         axes.fill_between(x, low, high, color=color, alpha=0.14, linewidth=0, zorder=1)
         marker = _MARKERS.get(curve.capability, "o")
-        axes.plot(x, y, color=color, linewidth=1.8, marker=marker, markersize=4.5, zorder=3)
+        marks = {"markersize": 8, "markerfacecolor": "none", "markeredgewidth": 1.6} if over else {"markersize": 4.5}
+        axes.plot(
+            x, y, color=color, linewidth=1.8, linestyle=(0, (3, 3)) if over else "-", marker=marker, zorder=3, **marks
+        )
     for point in curve.points:
         if not point.tested:
             words = "n/s" if point.blocked_by == "overflow" else "n/t"

@@ -56,6 +56,8 @@ class Estimates:
     vendor: Sequence[Record]
     origins: Mapping[str, int]
     """Records that count, by origin."""
+    tokenizers: Mapping[str, int]
+    """Records that count, by the tokenizer that their length was counted with."""
     last_at: str | None
     """Time of the last record, ISO 8601."""
     scans: Mapping[str, ScanReport]
@@ -148,6 +150,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         too_large=too_large(states),
         vendor=vendor,
         origins=dict(sorted(Counter(record.origin for record in states).items())),
+        tokenizers=dict(sorted(Counter(record.tokenizer for record in states).items())),
         last_at=max((record.at for record in states), default=None),
         scans=scanned.reports,
         unused=set_aside(states, scanned),

@@ -5,7 +5,6 @@ the endpoint, and told in the facts. The clock starts when a request is sent and
 """
 
 import asyncio
-import base64
 import dataclasses
 import json
 import os
@@ -13,8 +12,10 @@ import time
 import weakref
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
+from longreach.adapters.batch_files import batch_line, batch_reply
+from longreach.adapters.openai_address import without_login
 from longreach.adapters.openai_errors import error_from, message_of, redact, rejected_parameter
 from longreach.adapters.openai_probe import probe_endpoint
 from longreach.adapters.openai_rates import rates_of
@@ -125,6 +126,14 @@ class OpenAIModel:
                     raise failure from None
             except openai.APIConnectionError as error:
                 raise self._connection_error(error) from None
+
+    def batch_line(self, request: Request) -> Mapping[str, Any]:
+        """The request as one line of a batch file, under its key."""
+        return batch_line(str(request.key), self._body(request), chat=self._chat)
+
+    def batch_reply(self, line: Mapping[str, Any]) -> Response | ModelError:
+        """What one line of a batch's output or error file says."""
+        return batch_reply(line, host=self._host, secrets=self._secrets)
 
     async def close(self) -> None:
         client = self._clients.pop(asyncio.get_running_loop(), None)
@@ -307,16 +316,6 @@ def _cut_at(response: Response, stop: tuple[str, ...]) -> Response:
     return dataclasses.replace(response, text=response.text[: min(ends)], finish="stop") if ends else response
 
 
-def _without_login(url: str) -> tuple[str, dict[str, str]]:
-    """The address without `user:password@`, and the header that says the same: the transport takes only one of both."""
-    parts = urlsplit(url)
-    login, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url, {}
-    basic = base64.b64encode(unquote(login).encode()).decode()
-    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {basic}"}
-
-
 def _open(
     rest: str,
     *,
@@ -339,7 +338,7 @@ def _open(
     url = str(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
     if urlsplit(url).scheme not in ("http", "https"):
         raise ConfigError(f"--base-url {url!r} is not a web address; it looks like http://localhost:8000/v1")
-    url, login = _without_login(url)
+    url, login = without_login(url)
     sent = {key: str(value) for key, value in read_mapping(headers, "--header").items()}
     body = read_mapping(extra_body, "--extra-body")
     if template := read_mapping(chat_template_kwargs, "--chat-template-kwargs"):

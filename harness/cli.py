@@ -10,11 +10,14 @@ from typing import Any, NoReturn
 
 import typer
 
+from longreach.harness.commands.check import add_check_command
+from longreach.harness.commands.exchange import add_exchange_commands
 from longreach.harness.commands.find import add_find_command
 from longreach.harness.commands.folder import add_folder_commands
 from longreach.harness.commands.lists import add_list_commands
 from longreach.harness.commands.run import add_run_commands
 from longreach.harness.commands.samples import add_sample_commands
+from longreach.harness.commands.tables import add_table_commands
 from longreach.harness.commands.verdicts import add_verdict_commands
 from longreach.harness.errors import LongreachError
 
@@ -37,7 +40,10 @@ def make_app() -> typer.Typer:
     add_sample_commands(app)
     add_folder_commands(app)
     add_verdict_commands(app)
+    add_table_commands(app)
     add_list_commands(app)
+    add_check_command(app)
+    add_exchange_commands(app)
     return app
 
 

@@ -103,6 +103,11 @@ class WithSystem:
         self._system = Message(role="system", content=system)
 
     @property
+    def inner(self) -> Tokenizer:
+        """The tokenizer without the system prompt."""
+        return self._tokenizer
+
+    @property
     def name(self) -> str:
         return self._tokenizer.name
 

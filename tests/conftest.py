@@ -1,7 +1,12 @@
 """What holds for all tests: the package is installed, third-party plugins stay out, contract passes are counted."""
 
+import importlib.util
 import os
+import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,3 +34,22 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         broken = sorted(name for name, passed in good.items() if not passed)
         told = f"; broken by: {', '.join(broken)}" if broken else ""
         terminalreporter.write_line(f"contract: {len(good) - len(broken)} of {len(good)} tasks pass{told}")
+
+
+@pytest.fixture(scope="session")
+def fault_server() -> Any:
+    """The module fault_server.py; tests cannot import each other by name."""
+    spec = importlib.util.spec_from_file_location("fault_server", Path(__file__).with_name("fault_server.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["fault_server"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def server(fault_server: Any) -> Iterator[Any]:
+    """A fault server of this test alone."""
+    faults = fault_server.FaultServer()
+    yield faults
+    faults.close()

@@ -17,25 +17,38 @@ FIND_FIELDS = (*(name for name in ALL_FIELDS if name not in ("depths", "samples"
 
 
 def with_options(
-    handler: Callable[[Options], None], fields: Iterable[str], *, name: str, doc: str
+    handler: Callable[..., None],
+    fields: Iterable[str],
+    *,
+    name: str,
+    doc: str,
+    first: tuple[str, Any] | None = None,
 ) -> Callable[..., None]:
-    """A function that typer turns into a command: BATTERY and the named fields as options, handed over as Options."""
+    """A function that typer turns into a command: BATTERY and the named fields as options, handed over as Options.
+
+    Args:
+        first: name and annotation of an argument before BATTERY, handed over before the Options.
+    """
     wanted = set(fields)
 
     def command(**values: Any) -> None:
         config = values.pop("config")
+        before = [values.pop(first[0])] if first is not None else []
         if config is not None and values["battery"] is not None:
             raise BatteryError(
                 f"BATTERY {values['battery']!r} and --config {config!r} name two batteries; give one of them"
             )
         values["battery"] = values["battery"] if values["battery"] is not None else config
-        handler(Options.of(**{key: value for key, value in values.items() if value is not None and value is not False}))
+        given = {key: value for key, value in values.items() if value is not None and value is not False}
+        handler(*before, Options.of(**given))
 
     battery = Annotated[str | None, typer.Argument(help="Built-in battery, YAML file, or a run's config.yaml.")]
     config = Annotated[
         str | None, typer.Option("--config", "-C", help="The same as BATTERY.", rich_help_panel="What to test")
     ]
     parameters = [_parameter("battery", battery), _parameter("config", config)]
+    if first is not None:
+        parameters.insert(0, inspect.Parameter(first[0], inspect.Parameter.KEYWORD_ONLY, annotation=first[1]))
     for item in dataclasses.fields(Options):
         if item.name in wanted:
             parameters.append(_parameter(item.name, _annotation(item.name, item.metadata)))

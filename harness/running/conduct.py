@@ -16,7 +16,8 @@ from longreach.harness.model import Model
 from longreach.harness.record import COUNTED, FINAL, Record
 from longreach.harness.registry import open_model
 from longreach.harness.running.attempts import Policy
-from longreach.harness.running.budget import Caps
+from longreach.harness.running.budget import Caps, cost_usd
+from longreach.harness.running.check import Checker, check_before_run
 from longreach.harness.running.config import differences, merged
 from longreach.harness.running.forecast import warnings
 from longreach.harness.running.grading import Judge
@@ -24,6 +25,7 @@ from longreach.harness.running.lock import NAME as LOCK
 from longreach.harness.running.plan import Item, make_plan
 from longreach.harness.running.prepare import Prepared
 from longreach.harness.running.progress import Progress
+from longreach.harness.running.resolve import plain_tokenizer
 from longreach.harness.running.sanity import ADVICE, broken_headlines, gate_of, split_at_gate
 from longreach.harness.running.scheduler import Job, Scheduler
 from longreach.harness.running.store import CONFIG, Store, read_config, write_config
@@ -80,11 +82,12 @@ class Conductor:
         if self._todo():
             try:
                 await self._look_at_model()
+                await self._send_canaries(old)
             except ModelUnusable as error:
                 return str(error), error
             self._save_config(old)
-        plan, todo = self.prepared.plan, self._todo()
-        self.progress.start([item.point.length for item in todo], stored=len(plan.items) - len(todo))
+        items, todo = self.prepared.items, self._todo()
+        self.progress.start([item.point.length for item in todo], stored=len(items) - len(todo))
         if not todo:
             return None, None
         for line in self._warnings():
@@ -100,15 +103,39 @@ class Conductor:
 
     def _todo(self) -> list[Item]:
         key = self.prepared.settings.key
-        return [item for item in self.prepared.plan.items if not _is_final(self.store.records.get(key(item.point)))]
+        return [item for item in self.prepared.items if not _is_final(self.store.records.get(key(item.point)))]
 
     async def _look_at_model(self) -> None:
         """Probes the model where it can be; a window that shows only now may cut the plan."""
         prepared = self.prepared
         window = prepared.model.window
-        await _probe(prepared.model)
+        await probe(prepared.model)
         if prepared.model.window != window:
             self._replan()
+
+    async def _send_canaries(self, old: Mapping[str, Any] | None) -> None:
+        """Lets an endpoint show that it reads all that it is sent, before the grid is."""
+        prepared, caps = self.prepared, self.caps
+
+        def admit(n_prompt: int, n_output: int) -> bool:
+            if caps.admit(n_prompt, n_output) is not None:
+                return False
+            cost = cost_usd(caps.price, n_prompt=n_prompt, n_cached=0, n_output=n_output)
+            caps.settle(n_prompt, n_output, cost=cost, tokens=n_prompt + n_output, latency_s=None)
+            return True
+
+        checker = Checker(
+            model=prepared.model,
+            tokenizer=plain_tokenizer(prepared.tokenizer),
+            reasoning_budget=prepared.settings.reasoning_budget,
+            temperature=prepared.settings.temperature,
+            admit=admit,
+        )
+        known = old["model"]["facts"].get("check") if old is not None else None
+        longest = max((item.point.length for item in self._todo()), default=0)
+        found = await check_before_run(checker, longest, known, self.progress.say)
+        if found is not None:
+            self.prepared = replace(prepared, check=found)
 
     def _replan(self) -> None:
         prepared = self.prepared
@@ -160,6 +187,14 @@ class Conductor:
             judge=judge,
             policy=_policy(prepared.model),
         )
+
+    def note_settings(self) -> None:
+        """Writes config.yaml without asking anything.
+
+        Raises:
+            RunFolderError: the folder holds records of other settings.
+        """
+        self._save_config(_old_config(self.prepared.folder, self.store, self.prepared.config()))
 
     def _save_config(self, old: Mapping[str, Any] | None) -> None:
         config = self.prepared.config()
@@ -253,7 +288,7 @@ def _policy(model: Model) -> Policy:
     return Policy(base_s=0.0) if model.simulated else Policy()
 
 
-async def _probe(model: Model) -> None:
+async def probe(model: Model) -> None:
     """Lets the model look at its server once, where it can."""
     probe: Callable[[], Any] | None = getattr(model, "probe", None)
     if probe is not None:
@@ -277,7 +312,7 @@ def untested(prepared: Prepared, records: Mapping[str, Record]) -> list[Cell]:
     """Planned cells that are not tested: nothing counted in them, or a prompt that did not fit or was cut."""
     counted: dict[Cell, int] = {}
     spoilt: set[Cell] = set()
-    for item in prepared.plan.items:
+    for item in prepared.items:
         cell = (item.label, item.point.length, item.point.depth)
         record = records.get(prepared.settings.key(item.point))
         counted[cell] = counted.get(cell, 0) + (record is not None and record.outcome in COUNTED)

@@ -98,6 +98,10 @@ class Options:
         default=None, metadata=_option("Stop before this command has used so many tokens.", panel=_LIMITS)
     )
     max_time: Any = field(default=None, metadata=_option("Stop after so many minutes.", kind=float, panel=_LIMITS))
+    shard: Any = field(
+        default=None,
+        metadata=_option("Ask only part i of n, in a folder of its own; `longreach merge` unites them.", panel=_LIMITS),
+    )
     force: Any = field(
         default=None, metadata=_option("Go on although the shortest length looks broken.", kind=bool, panel=_LIMITS)
     )

@@ -11,7 +11,7 @@ from longreach.harness.running.battery import Battery
 from longreach.harness.running.battery_load import load_battery
 from longreach.harness.running.config import make_config
 from longreach.harness.running.options import Options
-from longreach.harness.running.plan import Plan, make_plan
+from longreach.harness.running.plan import Item, Plan, make_plan
 from longreach.harness.running.resolve import (
     BatteryTask,
     Settings,
@@ -22,6 +22,7 @@ from longreach.harness.running.resolve import (
     settings_of,
     with_system,
 )
+from longreach.harness.running.shards import Shard, parse_shard
 from longreach.harness.tokenizer import Tokenizer, WordsTokenizer
 
 Planner = Callable[[Battery, Sequence[BatteryTask], Tokenizer, int | None], Plan]
@@ -44,13 +45,26 @@ class Prepared:
     """Command that asks for the same."""
     scan: Mapping[str, Any] | None = None
     """The rules of an adaptive scan, for config.yaml."""
+    check: Mapping[str, Any] | None = None
+    """What canaries showed about the endpoint, for config.yaml."""
 
     @property
     def folder(self) -> Path:
-        """The run folder: `out`, else runs/<battery>-<model>."""
+        """The run folder: `out`, else runs/<battery>-<model>; a shard has a folder of its own in it."""
+        folder = Path("runs") / f"{_slug(self.battery.name)}-{_slug(self.settings.model)}"
         if self.options.out is not None:
-            return Path(str(self.options.out)).expanduser()
-        return Path("runs") / f"{_slug(self.battery.name)}-{_slug(self.settings.model)}"
+            folder = Path(str(self.options.out)).expanduser()
+        return folder / self.shard.name if self.shard is not None else folder
+
+    @property
+    def shard(self) -> Shard | None:
+        """Which part of the plan this process asks; None = all of it."""
+        return parse_shard(self.options.shard) if self.options.shard is not None else None
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The samples that this process asks."""
+        return self.plan.items if self.shard is None else self.shard.part(self.plan.items)
 
     def config(self) -> dict[str, Any]:
         """What config.yaml will say, with the facts that the model knows by now."""
@@ -64,6 +78,10 @@ class Prepared:
             price=self.price,
             command=self.options.command(self.verb),
         )
+        if self.check is not None:
+            config["model"]["facts"]["check"] = dict(self.check)
+        if self.shard is not None:
+            config["shard"] = self.shard.text
         # A scan plans no cells: it decides as it goes.
         return config if self.scan is None else config | {"planned": [], "scan": dict(self.scan)}
 

@@ -204,6 +204,13 @@ def with_system(tokenizer: Tokenizer, system: str | None, *, cold: bool = False)
     return WithSystem(tokenizer, system) if system else tokenizer
 
 
+def plain_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
+    """What `with_system` was given."""
+    while isinstance(tokenizer, WithSystem | WithSalt):
+        tokenizer = tokenizer.inner
+    return tokenizer
+
+
 def resolve_price(battery: Battery, model: Model) -> Price:
     """Prices given by the user before those that the model knows."""
     given, known = battery.price, model.price

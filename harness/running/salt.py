@@ -47,6 +47,11 @@ class WithSalt:
         self._tokenizer = tokenizer
 
     @property
+    def inner(self) -> Tokenizer:
+        """The tokenizer without the salt."""
+        return self._tokenizer
+
+    @property
     def name(self) -> str:
         return self._tokenizer.name
 

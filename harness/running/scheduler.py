@@ -23,11 +23,11 @@ from longreach.harness.running.limiter import Limiter
 from longreach.harness.running.outcome import answer_record, error_record, outcome_of_response, unsent_record
 from longreach.harness.running.plan import Item, Plan
 from longreach.harness.running.progress import Progress
+from longreach.harness.running.requests import make_request
 from longreach.harness.running.resolve import Settings
-from longreach.harness.running.salt import fresh_salt, salted
 from longreach.harness.running.store import Store
 from longreach.harness.running.truncation import TruncationGuard
-from longreach.harness.sample import Message, Sample
+from longreach.harness.sample import Sample
 from longreach.harness.tokenizer import Tokenizer
 
 BYTES_AHEAD = 256 * 1024 * 1024
@@ -52,6 +52,8 @@ class Job:
     progress: Progress
     judge: Judge | None = None
     policy: Policy = field(default_factory=Policy)
+    gives_up: bool = True
+    """Stop when many samples in a row failed: the server is gone. Replies that are stored already cannot be gone."""
 
 
 class ByteBudget:
@@ -250,22 +252,8 @@ class Scheduler:
         return self._guard.check(task, length=length, ours=ours, server=server, prefix=prefix)
 
     def _request(self, item: Item, sample: Sample) -> Request:
-        settings = self.job.settings
-        system = (Message(role="system", content=settings.system),) if settings.system else ()
-        messages = (*system, *sample.messages)
-        reserve = self.job.plan.tasks[item.label].task.info.reserve
-        return Request(
-            messages=salted(messages, fresh_salt(self.job.tokenizer)) if settings.cold else messages,
-            answer_prefix=sample.answer_prefix,
-            max_new_tokens=reserve + settings.reasoning_budget,
-            temperature=settings.temperature,
-            top_p=settings.top_p,
-            # Some servers refuse a seed, and greedy decoding needs none.
-            seed=int(item.point.key[:7], 16) if settings.temperature > 0 else None,
-            n_tokens=sample.n_tokens,
-            key=settings.key(item.point),
-            sample=sample if self.job.model.simulated else None,
-        )
+        job = self.job
+        return make_request(item, sample, job.plan, job.settings, job.tokenizer, simulated=job.model.simulated)
 
     def _judging(self, n_answer: int) -> Extra | None:
         judge = self.job.judge
@@ -293,7 +281,7 @@ class Scheduler:
 
         Samples that failed in an earlier run too say nothing: they may be the only ones left.
         """
-        if is_known_failure and record.outcome == "failed":
+        if not self.job.gives_up or is_known_failure and record.outcome == "failed":
             return
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.outcome == "failed" else 0
         if self._failed_in_a_row >= max(FAILURES_IN_A_ROW, self.job.concurrency):

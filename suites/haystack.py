@@ -14,6 +14,7 @@ from longreach.harness.sample import Message, Point, Sample
 from longreach.harness.tokenizer import Tokenizer, proves
 from longreach.suites.corpus import Corpus, get_corpus
 from longreach.suites.joins import PAD, Frame, Needle, count, edges, write
+from longreach.suites.presence import first_present
 from longreach.suites.window import Window, choose, move_end
 
 __all__ = ["Needle", "build"]
@@ -77,7 +78,7 @@ def build(
         else:
             window, padding = _adjusted(corpus, tokenizer, window, padding, missing)
             low, high = edges(corpus, window)
-            if _first_present(corpus.text[low:high], unwanted):
+            if first_present(corpus, low, high, unwanted):
                 window, padding = None, 0
                 continue
         draft = write(corpus, tokenizer, window, needles, frame, padding)
@@ -168,7 +169,7 @@ def _window(
         if window is None:
             raise DataError(f"haystack {corpus.spec!r} cannot be cut into {n_tokens:,} tokens; choose another text")
         low, high = edges(corpus, window)
-        found = _first_present(corpus.text[low:high], unwanted)
+        found = first_present(corpus, low, high, unwanted)
         if not found:
             return window
         start = None
@@ -176,20 +177,3 @@ def _window(
         f"each of {WINDOWS} windows of {n_tokens:,} tokens from haystack {corpus.spec!r} holds {found!r}, which the "
         f"task must hide there; choose another text with --corpus, or another --seed"
     )
-
-
-def _first_present(text: str, unwanted: Sequence[str]) -> str:
-    lowered = text.lower()
-    for item in unwanted:
-        needle = item.lower()
-        at = lowered.find(needle)
-        while at >= 0:
-            end = at + len(needle)
-            inside_left = at > 0 and lowered[at - 1].isalnum() and needle[0].isalnum() and needle[0].isascii()
-            inside_right = (
-                end < len(lowered) and lowered[end].isalnum() and needle[-1].isalnum() and needle[-1].isascii()
-            )
-            if not (inside_left or inside_right):
-                return item
-            at = lowered.find(needle, at + 1)
-    return ""

@@ -80,13 +80,11 @@ def measure(tokenizer: Tokenizer, *columns: Sequence[str]) -> tuple[Table, ...]:
 
 
 def permutation(rng: random.Random, n: int) -> Ints:
-    """The numbers 0 to `n` - 1 in random order; the same on every machine, whatever way numpy sorts."""
-    bits = np.uint64(max(1, (n - 1).bit_length()))
-    raw = np.frombuffer(rng.getrandbits(64 * n).to_bytes(8 * n, "little"), dtype="<u8") if n else np.zeros(0, "<u8")
-    keys = (raw >> bits << bits) | np.arange(n, dtype=np.uint64)  # no two are equal
-    keys.sort()
-    order: Ints = (keys & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
-    return order
+    """The numbers 0 to `n` - 1 in random order: two stable sorts by 16 bits, the same on every machine."""
+    keys = np.frombuffer(rng.getrandbits(32 * n).to_bytes(4 * n, "little") if n else b"", dtype="<u4")
+    order = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
+    found: Ints = order[np.argsort((keys >> 16).astype(np.uint16)[order], kind="stable")].astype(np.int64)
+    return found
 
 
 def draws(rng: random.Random, n: int, below: int) -> Ints:

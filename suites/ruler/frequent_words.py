@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from math import isqrt, pi
 from string import ascii_lowercase
 
@@ -23,7 +25,7 @@ from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.cuts import Ints
 from longreach.suites.placing import wrong_lists
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
-from longreach.suites.units import Composed, fill, joined, measure, permutation, trimmed
+from longreach.suites.units import Composed, draws, fill, joined, measure, permutation, trimmed
 
 OPENING = (
     "Read the following coded text and track the frequency of each coded word. Find the three most frequently appeared "
@@ -130,12 +132,20 @@ class FrequentWords:
         return ", ".join(word for word, _ in Counter(_coded(content)).most_common(N_ASKED))
 
 
+@cache
+def _syllables() -> tuple[str, ...]:
+    return tuple("".join(letters) for letters in product(ascii_lowercase, repeat=WORD_LENGTH // 2))
+
+
 def coded_words(n: int, rng: random.Random) -> list[str]:
     """`n` different words of six small letters, uniform."""
+    halves = _syllables()
     words: dict[str, None] = {}
     while len(words) < n:
-        number = rng.randrange(26**WORD_LENGTH)
-        words["".join(ascii_lowercase[number // 26**place % 26] for place in range(WORD_LENGTH))] = None
+        numbers = draws(rng, 2 * (n - len(words)), len(halves)).tolist()
+        words |= {
+            halves[first] + halves[second]: None for first, second in zip(numbers[::2], numbers[1::2], strict=True)
+        }
     return list(words)
 
 

@@ -129,6 +129,9 @@ def _draw(lines: Lines, room: int, rng: random.Random) -> list[Ints]:
 def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Random) -> int:
     """Changes entries of the last of `n` lines for longer ones until at most SLACK of `left` tokens are left over."""
     table, row = lines.tables[lines.elastic], rows[lines.elastic]
+    free = np.ones(table.counts.size, dtype=np.bool_)
+    if lines.distinct[lines.elastic]:
+        free[row] = False
     largest = int(table.counts.max())
     first = max(0, n - RESIZED)
     for index in range(n - 1, first - 1, -1):
@@ -137,9 +140,10 @@ def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Rando
         have = int(table.counts[row[index]])
         share = -(-left // (index - first + 1))
         for more in range(min(share, largest - have, left), 0, -1):
-            options = np.flatnonzero(table.counts == have + more)
+            options = np.flatnonzero((table.counts == have + more) & free)
             if options.size:
                 row[index] = options[rng.randrange(options.size)]
+                free[row[index]] = not lines.distinct[lines.elastic]
                 left -= more
                 break
     return left

@@ -21,10 +21,10 @@ from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.corpus import tier
 from longreach.suites.cuts import Ints
-from longreach.suites.joins import count
+from longreach.suites.joins import CONTEXT, count
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
 from longreach.suites.ruler.documents import Documents, Question, other_answers, read_documents
-from longreach.suites.units import Composed, cut_off, fill, joined, measure, permutation, remembered, trimmed
+from longreach.suites.units import Composed, Table, Texts, cut_off, fill, joined, measure, permutation, remembered
 
 ASK = "Answer the question based on the given documents. Only give me the answer and do not output any other words.\n\n"
 OPENING = ASK + "The following are given documents.\n\n"
@@ -67,8 +67,10 @@ class Pool:
     """Tokens of each of those, with the blank lines that follow."""
     by_size: Ints
     """Places in `chosen`, smallest document first."""
-    headings: Ints
-    """Tokens of `Document 1:` and so on."""
+    texts: Texts
+    """Those documents."""
+    headings: Table
+    """`Document 1:` and so on, with the blank lines before each; their tokens are counted with the text before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,14 +174,19 @@ def _pool(tokenizer: Tokenizer, length: int, found: Documents, key: tuple[str, s
     def make() -> Pool:
         n = min(len(found.texts), max(2048, size // 16))
         chosen = permutation(random.Random(1), len(found.texts))[:n]
-        texts = [found.texts[index] + "\n\n" for index in chosen]
-        _, headings = measure(tokenizer, ["It is so.\n\n"], [f"Document {i}:\n" for i in range(1, max(2, size // 16))])
-        _, filler = measure(tokenizer, ["Document 17:\n"], texts)
+        texts = [found.texts[index] for index in chosen]
+        numbers = range(1, max(64, size // 16))
+        _, headings = measure(tokenizer, ["It is so.\n\n"], [f"Document {number}:\n" for number in numbers])
+        _, filler = measure(tokenizer, ["Document 17:\n"], [text + "\n\n" for text in texts])
         return Pool(
             chosen=chosen,
             sizes=filler.counts,
             by_size=np.argsort(filler.counts, kind="stable"),
-            headings=headings.counts,
+            texts=np.array(texts, dtype=np.object_),
+            headings=Table(
+                texts=np.array([f"\n\nDocument {number}:\n" for number in numbers], dtype=np.object_),
+                counts=headings.counts,
+            ),
         )
 
     return remembered(tokenizer, ("documents", *key, size), make)
@@ -193,23 +200,23 @@ def _compose(
     pool = _pool(tokenizer, point.length, found, key)
     own, left = _own(n_tokens, tokenizer, found, asked, pool, rng)
     places, left, spare = _filler(pool, {*asked.gold, *asked.related}, len(own), left, rng)
-    texts = [found.texts[number] for number in (*own, *pool.chosen[places])]
+    n = len(own) + places.size
     rest, n_rest = "", 0
     if left > CUT_FROM and spare is not None:
-        cut = f"Document {len(texts) + 1}:\n{found.texts[pool.chosen[spare]]}"
-        rest, n_rest = cut_off(tokenizer, cut, left)
-    order = permutation(rng, len(texts))
-    headings = np.array([f"Document {place}:\n" for place in range(1, len(texts) + 1)], dtype=np.object_)
-    text = joined(headings, np.array([text + "\n\n" for text in texts], dtype=np.object_)[order]) + rest
-    needles = [found.texts[number] for number in asked.gold]
-    starts = sorted((text.index(f":\n{needle}\n") + 2, needle) for needle in needles)
-    text, used = trimmed(tokenizer, text, n_tokens - left + n_rest, end=0 if rest else 2)
+        rest, n_rest = cut_off(tokenizer, f"\n\nDocument {n + 1}:\n{pool.texts[spare]}", left)
+    texts = np.concatenate((np.array([found.texts[number] for number in own], dtype=np.object_), pool.texts[places]))
+    order = permutation(rng, n)
+    bodies = texts[order]
+    text = joined(pool.headings.texts[:n], bodies)[2:] + rest  # no blank lines before the first document
+    starts = np.cumsum(np.fromiter(map(len, bodies), dtype=np.int64, count=n)) / len(text)
+    gold = np.flatnonzero(order < len(asked.gold))
+    end = count(tokenizer, bodies[-1][-CONTEXT:] + "\n\n") - count(tokenizer, bodies[-1][-CONTEXT:])
     return Composed(
         text=text,
-        n_tokens=used,
-        needles=tuple(needle for _, needle in starts),
-        placed=tuple(start / len(text) for start, _ in starts),
-        recycled=len(texts) > len(found.texts),
+        n_tokens=n_tokens - left + n_rest - end,
+        needles=tuple(bodies[spot] for spot in gold),
+        placed=tuple(float(starts[spot - 1]) if spot else 0.0 for spot in gold),
+        recycled=n > len(found.texts),
         notes=("the last document is cut",) if rest else (),
     )
 
@@ -221,7 +228,7 @@ def _own(
     numbers: list[int] = []
     left = n_tokens
     for number in (*asked.gold, *(asked.related[place] for place in permutation(rng, len(asked.related)))):
-        size = count(tokenizer, found.texts[number] + "\n\n") + int(pool.headings[len(numbers)])
+        size = count(tokenizer, found.texts[number] + "\n\n") + int(pool.headings.counts[len(numbers)])
         if number in asked.gold or size <= left:
             numbers.append(number)
             left -= size
@@ -234,8 +241,8 @@ def _filler(pool: Pool, own: set[int], n_own: int, left: int, rng: random.Random
     order = order[~np.isin(pool.chosen[order], list(own))]
     n_once = order.size
     copies = -(-max(left, 1) // max(1, int(pool.sizes[order].sum())))
-    order = np.tile(order, copies + 1)[: pool.headings.size - n_own]
-    total = np.cumsum(pool.sizes[order] + pool.headings[n_own : n_own + order.size])
+    order = np.tile(order, copies + 1)[: pool.headings.counts.size - n_own]
+    total = np.cumsum(pool.sizes[order] + pool.headings.counts[n_own : n_own + order.size])
     n = int(np.searchsorted(total, left, side="right"))
     if n == 0:
         return order[:0], left, int(order[0]) if left > 0 else None
@@ -244,7 +251,7 @@ def _filler(pool: Pool, own: set[int], n_own: int, left: int, rng: random.Random
     free = np.zeros(pool.chosen.size, dtype=np.bool_)
     free[order[n:n_once] if n < n_once else order] = True
     for index in range(n, max(-1, n - TRIED), -1):  # one more, or another one for one of the last
-        had = int(pool.sizes[places[index]]) if index < n else -int(pool.headings[n_own + n])
+        had = int(pool.sizes[places[index]]) if index < n else -int(pool.headings.counts[n_own + n])
         place = _of_size(pool, had + left, free, rng)
         if place is not None:
             left -= int(pool.sizes[place]) - had

@@ -6,6 +6,7 @@ Example: "The seed library of Brinmouth holds 41824 packets of beans." -> "41824
 """
 
 import dataclasses
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,6 +40,8 @@ class Single:
     """Of filler, needles and question: en, pt, ru, zh, or mixed (filler in all of them, the question in one)."""
     structure: str = ""
     """Format of the haystack: json, xml, csv, yaml, log, code or chat; empty for running text."""
+    shared: bool = False
+    """Item i is the same at every depth too, not only at every length: for effects of position against length."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -74,6 +77,7 @@ class Single:
             haystack=self.haystack,
             language=self.language,
             structure=self.structure,
+            items=dataclasses.replace(point, depth=None).paired_rng() if self.shared else None,
         )
 
     def _own(self, point: Point, tokenizer: Tokenizer) -> Sample:
@@ -121,9 +125,10 @@ def hide_one(
     haystack: str,
     language: str,
     structure: str,
+    items: random.Random | None = None,
 ) -> Sample:
-    """A prompt with one needle of the built-in templates of `group` at `depth`."""
-    rng = point.paired_rng()
+    """A prompt with one needle of the built-in templates of `group` at `depth`; `items` draws it, else the point."""
+    rng = items or point.paired_rng()
     wording = draw_bank(language, rng)
     draw = Draw(wording, rng)
     template = draw.template(group)

@@ -41,6 +41,8 @@ def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Compa
         "dead_zones": [zone.to_dict() for zone in estimates.zones],
         "position_bias": estimates.position,
         "length_bias": estimates.length,
+        "bias": [bias.to_dict() for bias in estimates.bias],
+        "conditions": [condition.to_dict() for condition in estimates.conditions],
         "wrong_answers": list(estimates.wrong),
         "latency": estimates.latency,
         "cost": estimates.cost,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longreach.harness.lengths import format_length
+from longreach.harness.report.bias_text import bias_sentences
 from longreach.harness.report.card_tables import WORDS, infeasible_lines, tested_text
 from longreach.harness.report.wording import join_words, percent
 from longreach.harness.stats.curves import MAX_UNANSWERED, Curve
@@ -178,7 +179,7 @@ def breaks(estimates: Estimates) -> list[str]:
         *_first_failures(estimates),
         *_zones(estimates),
         *_worst(estimates),
-        *_contrasts(estimates),
+        *(bias_sentences(estimates.bias) or _contrasts(estimates)),
         *_distractors(estimates),
     ]
 

@@ -50,6 +50,11 @@ def plan_find(options: Options) -> FindPlan:
     wanted = _capabilities(options, prepared.plan)
     labels = [label for capability in wanted for label in prepared.plan.headline[capability]]
     tasks = {label: task for label, task in prepared.plan.tasks.items() if label in labels}
+    shared = [label for label, task in tasks.items() if task.params.get("shared")]
+    if shared:
+        raise BatteryError(
+            f"{shared[0]} shares its items over all cells, and a search needs fresh ones; name other --tasks"
+        )
     grid = _grid(options, battery, prepared.model.window)
     kept, infeasible = _feasible(grid, tasks.values(), battery.seed, prepared.tokenizer)
     if options.min_length is not None or options.lengths is not None:

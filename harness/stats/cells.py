@@ -31,6 +31,11 @@ class TaskFacts:
     params: Mapping[str, Any]
 
     @property
+    def shared(self) -> bool:
+        """Item i is the same in every cell: for contrasts between cells, not for the level of a length."""
+        return bool(self.params.get("shared"))
+
+    @property
     def threshold(self) -> float | None:
         """Mean score that its capability asks for; None for documents, which have no headline."""
         return THRESHOLDS.get(self.capability)

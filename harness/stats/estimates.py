@@ -12,7 +12,9 @@ from typing import Any
 from longreach.harness.record import Record
 from longreach.harness.report.wording import join_words, percent
 from longreach.harness.stats.answers import CellKey, examples, prompt_notes, recycled_shares, too_large, wrong_answers
+from longreach.harness.stats.bias import Bias, bias_of
 from longreach.harness.stats.cells import Cell, TaskFacts, add_outcomes, build_cells, last_states, task_facts
+from longreach.harness.stats.conditions import Condition, conditions
 from longreach.harness.stats.curves import Curve, make_curve
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.position import length_bias, no_bias, position_bias
@@ -46,6 +48,7 @@ class Estimates:
     zones: tuple[Zone, ...]
     position: Mapping[str, Any]
     length: Mapping[str, Any]
+    conditions: tuple[Condition, ...]
     latency: Mapping[str, Any]
     cost: Mapping[str, Any]
     wrong: Sequence[Mapping[str, Any]]
@@ -62,6 +65,8 @@ class Estimates:
     """Time of the last record, ISO 8601."""
     scans: Mapping[str, ScanReport]
     """Adaptive scans by capability; empty for a fixed grid."""
+    bias: tuple[Bias, ...]
+    """Position against length, of tasks that share their items over all cells."""
     unused: int
     """Scored samples that a scan has not used: of unfinished blocks, or back after the decision."""
 
@@ -112,7 +117,8 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
     headline: dict[str, Curve] = {}
     found: dict[str, Estimate] = {}
     for capability in THRESHOLDS:
-        own = [label for label in labels if facts[label].capability == capability]
+        # Cells that share their items are no independent samples of one length.
+        own = [label for label in labels if facts[label].capability == capability and not facts[label].shared]
         wanted = headline_tasks(config, capability, own) if own else ()
         absent = [task for task in wanted if task not in labels]
         if not wanted or absent:
@@ -141,6 +147,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         zones=() if scanned.reports else dead_zones(cells),
         position=no_bias() if scanned.reports else position_bias(cells, testable),
         length=no_bias() if scanned.reports else length_bias(cells, testable),
+        conditions=conditions(cells, config),
         latency=latency(states),
         cost=cost(states, (config.get("model") or {}).get("price")),
         wrong=wrong_answers(states),
@@ -153,6 +160,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         tokenizers=dict(sorted(Counter(record.tokenizer for record in states).items())),
         last_at=max((record.at for record in states), default=None),
         scans=scanned.reports,
+        bias=bias_of(cells, states, facts),
         unused=set_aside(states, scanned),
     )
 

@@ -1,0 +1,125 @@
+"""Position against length in the controlled design: the same items in every cell of lengths x depths.
+
+Effects are contrasts of rates with MOVER limits (primary: finite even where everything passes), the shape is a logistic
+curve with Firth's penalty, and the same questions short and long are compared pair by pair.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from longreach.harness.record import COUNTED, Record
+from longreach.harness.stats.cells import Cell, TaskFacts
+from longreach.harness.stats.contrasts import Contrast, Term, mover, slope_weights
+from longreach.harness.stats.paired_tests import Change, change_of
+from longreach.harness.stats.position import depth_weights
+
+REFERENCE = 8192
+"""Length (tokens) at which the level is read off."""
+SHAPE = ("intercept", "doubling", "position", "position squared", "doubling x position squared")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bias:
+    """Effects for one task; scores, 0 to 1."""
+
+    task: str
+    lengths: tuple[int, ...]
+    """Fully tested, ascending."""
+    depths: tuple[float, ...]
+    items: int
+    """Samples per cell."""
+    reference: int
+    """Length of `level`: 8k, or the nearest tested one."""
+    level: Contrast
+    """Mean score at the reference; with `slope` the length-normalised accuracy."""
+    slope: Contrast
+    """Per doubling of the length."""
+    position: Contrast
+    """Edges minus middle, averaged over lengths; positive is lost in the middle."""
+    interaction: Contrast
+    """Change of `position` per doubling."""
+    paired: Change | None
+    """Shortest against longest length, the same questions at the same depths."""
+    shape: Mapping[str, Mapping[str, float]]
+    """Logistic coefficients by name: value and p; empty where the fit has no solution."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def bias_of(cells: Sequence[Cell], records: Sequence[Record], facts: Mapping[str, TaskFacts]) -> tuple[Bias, ...]:
+    """Effects of each task that shares its items over depths, where the grid allows them."""
+    labels = [label for label, fact in facts.items() if fact.shared]
+    return tuple(bias for label in labels if (bias := _bias(label, cells, records)) is not None)
+
+
+def _bias(task: str, cells: Sequence[Cell], records: Sequence[Record]) -> Bias | None:
+    rows: dict[int, list[Cell]] = {}
+    for cell in cells:
+        if cell.task == task and cell.depth is not None:
+            rows.setdefault(cell.length, []).append(cell)
+    rows = {length: row for length, row in rows.items() if all(cell.blocked_by is None for cell in row)}
+    depths = tuple(cell.depth for cell in next(iter(rows.values()), []) if cell.depth is not None)
+    weights = depth_weights(depths)
+    if len(rows) < 2 or weights is None or any(tuple(c.depth for c in row) != depths for row in rows.values()):
+        return None
+    lengths = tuple(sorted(rows))
+    even = dict.fromkeys(depths, 1 / len(depths))
+    by_length = slope_weights(lengths)
+    reference = min(lengths, key=lambda length: abs(math.log2(length / REFERENCE)))
+    scored = [r for r in records if r.task == task and r.length in rows and r.outcome in COUNTED]
+    return Bias(
+        task=task,
+        lengths=lengths,
+        depths=depths,
+        items=min(cell.n for row in rows.values() for cell in row),
+        reference=reference,
+        level=mover(_terms(rows, {reference: 1.0}, even)),
+        slope=mover(_terms(rows, by_length, even)),
+        position=mover(_terms(rows, dict.fromkeys(lengths, 1 / len(lengths)), weights)),
+        interaction=mover(_terms(rows, by_length, weights)),
+        paired=_paired(scored, lengths[0], lengths[-1]),
+        shape=_shape(scored),
+    )
+
+
+def _terms(
+    rows: Mapping[int, Sequence[Cell]], by_length: Mapping[int, float], by_depth: Mapping[float, float]
+) -> list[Term]:
+    return [
+        Term(weight=weight * by_depth[cell.depth], s=cell.s, n=cell.n)
+        for length, weight in by_length.items()
+        for cell in rows[length]
+        if cell.depth is not None
+    ]
+
+
+def _paired(records: Sequence[Record], short: int, long: int) -> Change | None:
+    scores = {(r.length, r.depth, r.index): r.score or 0.0 for r in records}
+    both = [(d, i) for length, d, i in scores if length == short and (long, d, i) in scores]
+    if not both:
+        return None
+    return change_of([scores[short, d, i] for d, i in both], [scores[long, d, i] for d, i in both])
+
+
+def _shape(records: Sequence[Record]) -> dict[str, dict[str, float]]:
+    """Logistic curve on x = doublings (centred), u = 2 x depth - 1, u squared and x times u squared, by item."""
+    import numpy as np
+
+    from longreach.harness.stats.firth import fit_firth
+
+    doublings = np.array([math.log2(record.length) for record in records])
+    u = np.array([2 * (record.depth or 0.0) - 1 for record in records])
+    scores = np.array([record.score or 0.0 for record in records])
+    x = doublings - doublings.mean()
+    design = np.column_stack([np.ones_like(x), x, u, u**2, x * u**2])
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        return {}
+    fit = fit_firth(design, scores, [record.index for record in records])
+    return {
+        name: {"value": float(fit.beta[column]), "p": fit.p_value(column)}
+        for column, name in enumerate(SHAPE)
+        if fit.converged
+    }

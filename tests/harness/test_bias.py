@@ -1,0 +1,121 @@
+"""Position against length: the controlled design from its prompts to the words on the card."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longreach.harness.errors import BatteryError
+from longreach.harness.registry import get_task
+from longreach.harness.report.bias_text import bias_sentences
+from longreach.harness.running.options import Options
+from longreach.harness.running.prepare import prepare
+from longreach.harness.running.scan_plan import plan_find
+from longreach.harness.sample import Point
+from longreach.harness.stats.bias import Bias, bias_of
+from longreach.harness.stats.cells import build_cells, task_facts
+from longreach.harness.stats.estimates import estimate
+from longreach.harness.stats.firth import fit_firth
+from longreach.harness.task import task_id
+from longreach.harness.tokenizer import WordsTokenizer
+
+DEPTHS = (0.1, 0.3, 0.5, 0.7, 0.9)
+STUDY = {4096: (10, 10, 10, 10, 10), 8192: (10, 9, 8, 10, 10), 16384: (9, 7, 5, 8, 10)}
+
+
+def found(make: Any, passes: dict[int, tuple[int, ...]], n: int = 10) -> Bias:
+    """Effects of a task that shares its items; the last ones of a cell are wrong."""
+    records = [
+        record
+        for length, row in passes.items()
+        for depth, right in zip(DEPTHS, row, strict=True)
+        for record in make.cell("niah.single", length, depth, right, n)
+    ]
+    config = make.config(records)
+    config["tasks"][0]["params"] = {"shared": True}
+    facts = task_facts(config, records)
+    (bias,) = bias_of(build_cells(records, config, facts), records, facts)
+    assert "retrieval" not in estimate(records, config).headline
+    return bias
+
+
+def test_effects_match_the_study(make: Any) -> None:
+    bias = found(make, STUDY)
+    assert (bias.slope.value, bias.slope.low, bias.slope.high) == pytest.approx((-0.11, -0.176208, -0.051606), abs=1e-6)
+    assert bias.position.value == pytest.approx(0.216667, abs=1e-6)
+    assert (bias.position.low, bias.position.high) == pytest.approx((0.080701, 0.393151), abs=1e-6)
+    assert bias.interaction.value == pytest.approx(0.225, abs=1e-6)
+    assert (bias.interaction.low, bias.interaction.high) == pytest.approx((0.012249, 0.380752), abs=1e-6)
+    assert (bias.reference, bias.level.value) == (8192, pytest.approx(0.94))
+
+
+def test_the_card_says_it_in_plain_words(make: Any) -> None:
+    text = " ".join(bias_sentences([found(make, STUDY)]))
+    assert "loses 11 points (5 to 18) per doubling" in text
+    assert "the middle is 22 points (8 to 39) below the edges" in text
+    assert "this gap grows by 22 points" in text or "this gap grows by 23 points" in text
+    assert "11 lost and 0 won of 50" in text
+    assert "screening" in text
+
+
+def test_where_everything_passes_limits_are_finite_and_no_effect_is_claimed(make: Any) -> None:
+    bias = found(make, dict.fromkeys(STUDY, (30,) * 5), n=30)
+    text = " ".join(bias_sentences([bias]))
+    assert "shows no effect of length (less than" in text
+    assert "no effect of position is detectable (less than" in text
+    assert "screening" not in text
+    assert all(abs(entry["value"]) < 10 for entry in bias.shape.values())
+
+
+def test_the_penalty_adds_half_a_success_and_half_a_failure_to_a_lone_rate() -> None:
+    for right, n in ((7, 10), (10, 10), (0, 10)):
+        scores = np.array([1.0] * right + [0.0] * (n - right))
+        fit = fit_firth(np.ones((n, 1)), scores, range(n))
+        assert fit.converged
+        assert float(fit.beta[0]) == pytest.approx(np.log((right + 0.5) / (n - right + 0.5)), abs=1e-8)
+
+
+def test_a_known_curve_is_found_again_with_honest_errors() -> None:
+    rng = random.Random(5)
+    x = np.array([rng.uniform(-2, 2) for _ in range(2000)])
+    scores = np.array([float(rng.random() < 1 / (1 + np.exp(-(0.5 - 1.0 * value)))) for value in x])
+    fit = fit_firth(np.column_stack([np.ones_like(x), x]), scores, range(2000))
+    error = np.sqrt(np.diag(fit.covariance))
+    assert abs(fit.beta[0] - 0.5) < 3 * error[0] < 0.25
+    assert abs(fit.beta[1] + 1.0) < 3 * error[1] < 0.3
+    assert fit.p_value(1) < 1e-6
+
+
+def test_clusters_that_answer_alike_widen_the_errors() -> None:
+    scores = np.array([1.0, 0.0] * 10)
+    x = np.repeat([0.0, 1.0], 10)
+    design = np.column_stack([np.ones(20), x])
+    together = fit_firth(design, np.repeat([1.0, 0.0, 1.0, 1.0], 5), np.repeat(range(4), 5).tolist())
+    alone = fit_firth(design, np.repeat([1.0, 0.0, 1.0, 1.0], 5), range(20))
+    assert together.covariance[0, 0] > 2 * alone.covariance[0, 0]
+    assert fit_firth(design, scores, [0] * 20).p_value(1) == 1.0
+
+
+def test_an_item_is_the_same_at_every_length_and_depth() -> None:
+    task, tokenizer = get_task("niah.single", shared=True), WordsTokenizer()
+    items = {
+        index: {
+            (sample.extra["question"], sample.target)
+            for length in (512, 1024)
+            for depth in (0.1, 0.9)
+            for sample in [
+                task.sample(Point(task=task_id(task), length=length, depth=depth, index=index, seed=1), tokenizer)
+            ]
+        }
+        for index in range(3)
+    }
+    assert [len(found) for found in items.values()] == [1, 1, 1]
+    assert len(set().union(*items.values())) == 3
+
+
+def test_the_battery_is_five_by_five_and_a_search_refuses_it() -> None:
+    plan = prepare(Options.of(battery="bias", model="sim:perfect", lengths="512,1k")).plan
+    assert len(plan.items) == 2 * 5 * 10
+    with pytest.raises(BatteryError, match="shares its items"):
+        plan_find(Options.of(battery="bias", model="sim:perfect", max_length="1k"))

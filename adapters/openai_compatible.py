@@ -21,6 +21,7 @@ from longreach.adapters.openai_probe import probe_endpoint
 from longreach.adapters.openai_rates import rates_of
 from longreach.adapters.openai_stream import DONE, Collector, events
 from longreach.adapters.options import read_flag, read_length, read_mapping, read_number, read_tokenizer
+from longreach.adapters.prices import list_price
 from longreach.harness.errors import ConfigError, ModelError, ModelUnusable
 from longreach.harness.model import Price, Request, Response
 from longreach.harness.tokenizer import Tokenizer, join_contents
@@ -36,7 +37,6 @@ class OpenAIModel:
     """A model behind an endpoint."""
 
     simulated = False
-    price = Price()
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class OpenAIModel:
         self._limit_field = _LIMITS[1] if "api.openai.com" in self._host else _LIMITS[0]
         self._adapted: dict[str, str] = {}
         self._found: Mapping[str, Any] = {}
+        self._price: Price | None = None
         self._reached = False  # some HTTP reply has come
         self._answered = False  # some request has succeeded
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = weakref.WeakKeyDictionary()
@@ -82,6 +83,13 @@ class OpenAIModel:
     @property
     def name(self) -> str:
         return f"{'openai' if self._chat else 'openai-completions'}:{self._model}"
+
+    @property
+    def price(self) -> Price:
+        """The list price, at a provider's own address."""
+        if self._price is None:
+            self._price = list_price(self._model, self._base_url)
+        return self._price
 
     @property
     def facts(self) -> Mapping[str, Any]:

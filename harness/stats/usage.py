@@ -18,9 +18,9 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def cache_state(record: Record) -> str:
-    """cold, cached, or unknown where the backend does not report cached tokens."""
+    """cold, cached, or unknown where the backend does not report cached tokens and the prompt had no salt."""
     if record.n_cached_tokens is None:
-        return "unknown"
+        return "cold" if record.extra.get("cold") else "unknown"
     return "cold" if record.n_cached_tokens <= TEMPLATE_TOKENS else "cached"
 
 
@@ -81,10 +81,22 @@ def cost(records: Sequence[Record], price: Mapping[str, Any] | None) -> dict[str
         "n_priced": len(known),
         "total_usd": total,
         "known_usd": math.fsum(known) if known else None,
+        "total_low_usd": _sum_known([_low_usd(record, price or {}) for record in sent]),
         "per_query_usd": total / len(sent) if total is not None else None,
         "tokens": _tokens(sent),
         "by_length": [_cost_row(length, rows) for length, rows in sorted(by_length.items())],
     }
+
+
+def _low_usd(record: Record, price: Mapping[str, Any]) -> float | None:
+    """USD of a request if all of its prompt came from a cache that the backend does not tell of; else its cost."""
+    cached, full = price.get("cached"), price.get("input")
+    if record.cost_usd is None or record.n_cached_tokens is not None or record.extra.get("cold"):
+        return record.cost_usd
+    if cached is None or full is None:
+        return record.cost_usd
+    n_prompt = record.n_prompt_tokens if record.n_prompt_tokens is not None else record.n_tokens or 0
+    return record.cost_usd - n_prompt * (full - cached) / 1e6
 
 
 def _tokens(sent: Sequence[Record]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Texts from outside: files, folders and named packages, pinned by digest and cleaned. All of a suite's I/O is here.
+"""Texts from outside: files, folders, data sets and named packages, pinned by digest and cleaned.
+
+All of a suite's I/O goes through here; `documents` knows the formats of files, `hub` the data sets of the Hugging Face hub.
 
 Cleaning keeps what a reader sees and takes out what breaks counting: byte-order marks, CRLF, control characters, lone
 surrogates, endless white space, and strings that a tokenizer would take for control tokens (`<|im_end|>`, `</s>`),
@@ -15,7 +17,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+from longreach.harness.documents import CONTROL, decode, file_digest, read_bytes, read_document
 from longreach.harness.errors import DataError
+from longreach.harness.hub import HUB_PRESETS, pin_hub, read_hub
 
 GENERATED = ("mixed", "repeat", "noise")
 """Haystacks that suites make themselves; `pin` passes their names through."""
@@ -38,8 +42,10 @@ _TEXT_SUFFIXES = frozenset(
         ".xml",
         ".log",
         ".srt",
+        ".pdf",
     ]
 )
+_NOT_SOURCE = frozenset({"__pycache__", "node_modules"})
 
 _SPECIAL = re.compile(
     r"<(?=\|[^|<>\s]{1,64}\|>)"  # <|im_start|>, <|endoftext|>
@@ -49,7 +55,6 @@ _SPECIAL = re.compile(
     r"|<(?=<\/?SYS>>)"
     r"|\[(?=/?INST\]|/?SYSTEM_PROMPT\]|/?TOOL_\w{1,20}\]|/?AVAILABLE_TOOLS\]|(?:CLS|SEP|MASK|PAD|UNK|IMG|THINK)\])"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _BLANKS = re.compile(rf"\s{{{MAX_BLANKS + 1},}}")
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85]")
@@ -83,7 +88,7 @@ def clean(text: str) -> tuple[str, tuple[str, ...]]:
     steps: tuple[tuple[str, str, Callable[[str], tuple[str, int]]], ...] = (
         ("byte-order mark", "removed", lambda t: (t.replace("\ufeff", ""), t.count("\ufeff"))),
         ("foreign line end", "made a newline", lambda t: _LINE_ENDS.subn("\n", t)),
-        ("control character", "removed", lambda t: _CONTROL.subn("", t)),
+        ("control character", "removed", lambda t: CONTROL.subn("", t)),
         ("lone surrogate", "replaced by U+FFFD", lambda t: _SURROGATE.subn("\ufffd", t)),
         ("run of white space", f"cut to {MAX_BLANKS:,} characters", lambda t: _BLANKS.subn(_shorten, t)),
         ("special-token string", "spaced apart", _neutralise),
@@ -105,6 +110,10 @@ def _shorten(match: re.Match[str]) -> str:
 def pin(path_or_name: str) -> str:
     """The haystack spec of a path or a named text: `bible` stays, a path becomes `file:PATH#DIGEST`.
 
+    Args:
+        path_or_name: a generated or named text, a file, `FILE::COLUMN` for a column of its rows, a folder, or
+            `hf:NAME[@REVISION][/CONFIG]::COLUMN`.
+
     Raises:
         DataError: the path cannot be read, or holds no text; or the package of a named text is not installed.
     """
@@ -113,18 +122,26 @@ def pin(path_or_name: str) -> str:
     if path_or_name in PRESETS:
         read_corpus(path_or_name)
         return path_or_name
+    if path_or_name in HUB_PRESETS or path_or_name.startswith("hf:"):
+        return pin_hub(HUB_PRESETS.get(path_or_name, path_or_name))
     if path_or_name.startswith("file:"):
         path_or_name = path_or_name.removeprefix("file:").rpartition("#")[0] or path_or_name.removeprefix("file:")
-    path = Path(path_or_name).expanduser()
+    path, column = _split(str(Path(path_or_name).expanduser()))
     if not path.exists():
         raise DataError(
-            f"there is no file or folder {path_or_name!r}; give a path to text, or one of: "
-            f"{', '.join((*GENERATED, *PRESETS))}"
+            f"there is no file or folder {path_or_name!r}; give a path to text, hf:NAME::COLUMN, or one of: "
+            f"{', '.join((*GENERATED, *PRESETS, *HUB_PRESETS))}"
         )
-    content = _read_path(path)
+    content = _read_path(path, column)
     if not content.text.strip():
         raise DataError(f"{path} holds no text; give a file with some, or leave --corpus out for the built-in filler")
-    return f"file:{path}#{content.digest}"
+    return f"file:{path}{'::' + column if column else ''}#{content.digest}"
+
+
+def _split(name: str) -> tuple[Path, str]:
+    """Path and column of `PATH::COLUMN`; a path that exists as it is has no column."""
+    path, mark, column = name.rpartition("::")
+    return (Path(path), column) if mark and not Path(name).exists() else (Path(name), "")
 
 
 @lru_cache(maxsize=8)
@@ -136,10 +153,12 @@ def read_corpus(spec: str) -> CorpusText:
     """
     if spec in PRESETS:
         return PRESETS[spec]()
+    if spec.startswith("hf:"):
+        return _from_hub(spec)
     if not spec.startswith("file:"):
         raise DataError(f"there is no text {spec!r}; one of {', '.join(PRESETS)}, or a pinned file:PATH#DIGEST")
     name, _, pinned = spec.removeprefix("file:").rpartition("#")
-    content = _read_path(Path(name))
+    content = _read_path(*_split(name))
     if content.digest != pinned:
         raise DataError(
             f"{name} has changed since it was pinned (digest {content.digest}, pinned {pinned}); "
@@ -150,9 +169,11 @@ def read_corpus(spec: str) -> CorpusText:
     return content
 
 
-def file_digest(data: bytes) -> str:
-    """16 hex digits of the SHA-256 of `data`."""
-    return hashlib.sha256(data).hexdigest()[:16]
+def _from_hub(spec: str) -> CorpusText:
+    found = read_hub(spec)
+    text, notes = clean(found.text)
+    source, _, digest = spec.partition("#")
+    return CorpusText(text=text, digest=digest, license=found.license, source=source, notes=(*found.notes, *notes))
 
 
 def read_text_file(path: Path) -> tuple[str, str]:
@@ -161,51 +182,39 @@ def read_text_file(path: Path) -> tuple[str, str]:
     Raises:
         DataError: unreadable, binary, or of another encoding.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be read: {error.strerror or error}; check the path and its permissions"
-        ) from error
-    return _decode(path, data), file_digest(data)
+    data = read_bytes(path)
+    return decode(path, data), file_digest(data)
 
 
-def _decode(path: Path, data: bytes) -> str:
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path} is not {encoding.upper()} text (byte {error.start:,} is 0x{data[error.start]:02x}); "
-            f"convert it, for example with: iconv -f latin1 -t utf-8"
-        ) from error
-    n_control = len(_CONTROL.findall(text))
-    if n_control > max(16, len(text) // 20):
-        raise DataError(f"{path} looks binary ({n_control:,} control characters); give a plain text file")
-    return text
-
-
-def _read_path(path: Path) -> CorpusText:
+def _read_path(path: Path, column: str = "") -> CorpusText:
     if not path.is_dir():
-        raw, digest = read_text_file(path)
-        text, notes = clean(raw)
-        return CorpusText(text=text, digest=digest, license="as the file's owner says", source=str(path), notes=notes)
+        document = read_document(path, column)
+        text, notes = clean(document.text)
+        return CorpusText(
+            text=text,
+            digest=document.digest,
+            license="as the file's owner says",
+            source=str(path),
+            notes=(*document.notes, *notes),
+        )
+    if column:
+        raise DataError(f"{path} is a folder; its files are joined by column with hf:{path}::{column}")
     sha = hashlib.sha256()
     texts: list[str] = []
     skipped = 0
     for file in sorted(item for item in path.rglob("*") if item.is_file()):
         inside = file.relative_to(path)
-        if any(part.startswith(".") for part in inside.parts):
+        if any(part.startswith(".") or part in _NOT_SOURCE for part in inside.parts):
             continue
         try:
-            raw, digest = read_text_file(file)
+            document = read_document(file)
         except DataError:
             if file.suffix.lower() in _TEXT_SUFFIXES:
                 raise
             skipped += 1
             continue
-        sha.update(f"{inside.as_posix()}\0{digest}\n".encode("utf-8", "surrogateescape"))
-        texts.append(raw.strip())
+        sha.update(f"{inside.as_posix()}\0{document.digest}\n".encode("utf-8", "surrogateescape"))
+        texts.append(document.text.strip())
     if not texts:
         raise DataError(f"the folder {path} holds no text files; give one with .txt or .md files in it")
     text, notes = clean("\n\n".join(texts))

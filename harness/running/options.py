@@ -48,10 +48,14 @@ class Options:
     )
     corpus: Any = field(
         default=None,
-        metadata=_option("Haystack: mixed, repeat, noise, stdlib, bible, essays, or a file or folder.", panel=_WHAT),
+        metadata=_option(
+            "Haystack: mixed, repeat, noise, stdlib, bible, essays, pg19; a file (text, PDF, HTML, "
+            "FILE.jsonl::COLUMN), a folder, or hf:NAME::COLUMN.",
+            panel=_WHAT,
+        ),
     )
     language: Any = field(
-        default=None, metadata=_option("Language of needles and questions, where a task has it.", panel=_WHAT)
+        default=None, metadata=_option("Filler, needles and questions: en, pt, ru, zh or mixed.", panel=_WHAT)
     )
     set: Any = field(
         default=None, metadata=_option("A task parameter: task.param=value. May be repeated.", panel=_WHAT, many=True)

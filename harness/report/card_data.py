@@ -42,7 +42,6 @@ def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Compa
         "position_bias": estimates.position,
         "length_bias": estimates.length,
         "bias": [bias.to_dict() for bias in estimates.bias],
-        "conditions": [condition.to_dict() for condition in estimates.conditions],
         "wrong_answers": list(estimates.wrong),
         "latency": estimates.latency,
         "cost": estimates.cost,

@@ -134,7 +134,8 @@ def _feasible(
     grid: Sequence[int], tasks: Iterable[BatteryTask], seed: int, tokenizer: Tokenizer
 ) -> tuple[tuple[int, ...], list[Infeasible]]:
     """Lengths at which every task can be built, and why shorter ones cannot."""
-    tasks, infeasible = list(tasks), []
+    tasks = list(tasks)
+    infeasible: list[Infeasible] = []
     for rank, length in enumerate(grid):
         problem = next((found for task in tasks if (found := _problem(task, length, seed, tokenizer))), None)
         if problem is None:

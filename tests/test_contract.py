@@ -15,7 +15,6 @@ from longreach.harness.task import Solvable, Task, task_id
 from longreach.harness.tokenizer import BytesTokenizer, Tokenizer, WordsTokenizer
 
 
-
 def _offline(task: Task) -> dict[str, str]:
     """Parameters that put text made here in the place of published texts, which no test downloads."""
     if hasattr(task, "documents"):
@@ -33,6 +32,7 @@ VARIANTS = (
     *(("trace.arith", {"hops": hops}) for hops in (1, 8)),
     ("ruler.vt", {"prefill": True}),
     ("ruler.vt", {"hops": 1, "reserve": 30}),
+    ("ruler.vt", {"variant": "2024"}),
     ("ruler.niah_single_1", {"prefill": True}),
     ("ruler.niah_multikey_3", {"prefill": True, "reserve": 40}),
     ("ruler.cwe", {"variant": "2024", "prefill": True}),

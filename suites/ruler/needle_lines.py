@@ -50,7 +50,7 @@ def _lines(tokenizer: Tokenizer, size: int, key: str, value: str) -> Lines:
     n = max(4096, size // 8)  # lines of 14 tokens and more; of uuids 27 and more
     if key == "word":
         numbers = random.Random(int(digest(["numbers", 1])[:32], 16)).sample(range(1_000_000, 10_000_000), n)
-        columns = (
+        columns: tuple[list[str], ...] = (
             [f"One of the special magic numbers for {word}" for word in word_list("adjective")],
             [f"-{word} is:" for word in word_list("noun")],
             [f" {number}.\n" for number in numbers],

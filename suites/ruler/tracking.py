@@ -1,19 +1,9 @@
 """RULER's variable tracking: which variables share one value, through a chain of assignments in noise.
 
-Source: Hsieh et al. 2024, "RULER", section 3 and data/synthetic/variable_tracking.py of github NVIDIA/RULER at c3f5e3b (the
-variant `ruler/head`: one statement a line, example value redrawn, "assigned" spelt right). The strings below are theirs,
-literally. Example: "VAR ABCDE = 54321", "VAR FGHIJ = VAR ABCDE " and the question for 54321 -> "ABCDE, FGHIJ".
-
-What differs, and why:
-- Chat form: the answer prefix ends the user's message, as RULER's own client for chat servers sends it; `prefill` puts it
-  at the start of the assistant's turn instead.
-- 64 tokens are reserved for the answer, not 30: five names are up to 30 tokens where capitals are split one by one, and
-  a model that repeats the prefix would be cut. `--set ruler.vt.reserve=30` gives RULER's figure.
-- The length is met within 8 tokens, so that the last noise line may be cut, at the end of a sentence if that does;
-  RULER stops at whole lines.
-- A name of the example is never "VAR" (RULER's redrawing by text replacement would hit the keyword).
-- The headline score is strict: the names in the answer must be exactly the five. RULER's own rule, which never punishes
-  more names, is `score_published`.
+Source: Hsieh et al. 2024, "RULER", section 3 and data/synthetic/variable_tracking.py of github NVIDIA/RULER at c3f5e3b
+(variant `head`: one statement a line, example value redrawn, "assigned" spelt right; `2024`: as it was up to early 2025).
+The strings below are theirs, literally. Example: "VAR ABCDE = 54321", "VAR FGHIJ = VAR ABCDE " and the question for 54321
+-> "ABCDE, FGHIJ". What differs is in DEPARTURES; `--set ruler.vt.reserve=30` gives RULER's own reserve.
 """
 
 import dataclasses
@@ -32,6 +22,9 @@ from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.filler import NOISE
 from longreach.suites.haystack import Needle, build
 from longreach.suites.placing import wrong_lists
+from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
+from longreach.suites.ruler.noise_lines import compose_noise, write_lines
+from longreach.suites.units import fill, remembered
 
 OPENING = "Memorize and track the chain(s) of variable assignment hidden in the following text.\n\n"
 QUESTION = "Question: Find all variables that are assigned the value {query} in the text above."
@@ -46,10 +39,23 @@ EXAMPLE_RESERVE = 30  # RULER, data/synthetic/constants.py: variable_tracking to
 VALUES = (10_000, 99_999)  # RULER: numpy randint, upper end excluded
 MOST_HOPS = 20
 
+PREFIX_2024 = PREFIX.replace("assigned", "assgined")  # as RULER spelt it then
+
+DEPARTURES = (
+    *COMMON_DEPARTURES,
+    "64 tokens are reserved for the answer, not 30: five names are up to 30 tokens where capitals are split one by one.",
+    "The last noise line may be cut, at the end of a sentence if that does, so that the length is met.",
+    'A name of the example is never "VAR", which RULER\'s redrawing by text replacement would hit.',
+)
+
 _ASKED = re.compile(
     re.escape(QUESTION).replace(r"\{query\}", r"(?P<query>\d+)")
     + "(?:"
-    + re.escape(PREFIX).replace(r"\{num_v\}", r"\d+").replace(r"\{query\}", r"\d+").rstrip("\\ ")
+    + re.escape(PREFIX)
+    .replace("assigned", "ass(?:igned|gined)")
+    .replace(r"\{num_v\}", r"\d+")
+    .replace(r"\{query\}", r"\d+")
+    .rstrip("\\ ")
     + r")?\s*\Z"
 )
 _NAMES = re.compile(rf"(?<![A-Za-z0-9_])[A-Z]{{{EXAMPLE_NAME_LENGTH},{NAME_LENGTH}}}(?![A-Za-z0-9_])")
@@ -61,6 +67,8 @@ class Tracking:
 
     hops: int = 4
     """Assignments of one variable to the next, 1 to 20; RULER: 4."""
+    variant: str = "head"
+    """head, or 2024: RULER's layout of its first year, with its spelling and one example value for a whole run."""
     prefill: bool = False
     """True: the answer prefix starts the assistant's turn; False: it ends the user's message."""
     reserve: int = 64
@@ -69,10 +77,7 @@ class Tracking:
     def __post_init__(self) -> None:
         if not isinstance(self.hops, int) or not 1 <= self.hops <= MOST_HOPS:
             raise ValueError(f"hops {self.hops!r} is not a whole number from 1 to {MOST_HOPS}")
-        if not isinstance(self.reserve, int) or self.reserve < 1:
-            raise ValueError(f"reserve {self.reserve!r} is not a number of tokens")
-        if self.prefill not in (True, False):
-            raise ValueError(f"prefill {self.prefill!r} is neither true nor false")
+        check_common(self.variant, self.prefill, self.reserve)
 
     @property
     def info(self) -> TaskInfo:
@@ -85,7 +90,8 @@ class Tracking:
             chance=0.0,
             has_depth=False,
             summary="RULER variable tracking: all variables that share one value",
-            source="RULER (Hsieh et al. 2024, arXiv 2404.06654), NVIDIA/RULER c3f5e3b",
+            source=SOURCE,
+            departures=DEPARTURES,
         )
 
     def points(self, grid: Grid) -> Iterator[Point]:
@@ -98,51 +104,82 @@ class Tracking:
         example_names = draw_names(self.hops + 1, EXAMPLE_NAME_LENGTH, rng)
         example = self._example(point, example_names, example_value, tokenizer)
         depths = sorted(rng.random() for _ in names)
-        prefix = PREFIX.format(num_v=self.hops + 1, query=value)
+        prefix = self._prefix(value)
         question = QUESTION.format(query=value)
         stranger = draw_names(1, NAME_LENGTH, rng)[0]
+        chain = statements(names, value)
+        head, tail = example + OPENING, "\n" + question + ("" if self.prefill else prefix)
+        choices = wrong_lists(names, stranger)
+        answer_prefix = prefix if self.prefill else ""
+        if self._is_2024:
+            return fill(
+                point,
+                tokenizer,
+                head=head,
+                tail=tail,
+                reserve=self.reserve,
+                compose=lambda n: compose_noise(n, tokenizer, chain, depths),
+                target=tuple(names),
+                choices=choices,
+                answer_prefix=answer_prefix,
+                extra={"question": question},
+            )
         return build(
             point,
             tokenizer,
             haystack="noise",
-            needles=[
-                Needle(text=text, depth=depth) for text, depth in zip(statements(names, value), depths, strict=True)
-            ],
-            head=example + OPENING,
-            tail="\n" + question + ("" if self.prefill else prefix),
+            needles=[Needle(text=text, depth=depth) for text, depth in zip(chain, depths, strict=True)],
+            head=head,
+            tail=tail,
             reserve=self.reserve,
             rng=point.rng(),
             target=tuple(names),
-            choices=wrong_lists(names, stranger),
-            answer_prefix=prefix if self.prefill else "",
+            choices=choices,
+            answer_prefix=answer_prefix,
             absent=(*names, str(value)),
             extra={"question": question},
         )
 
-    def _example(self, point: Point, names: Sequence[str], value: int, tokenizer: Tokenizer) -> str:
-        """The one-shot example: the same layout for a whole run, fresh names and value for each sample."""
-        layout = dataclasses.replace(point, length=0, index=0).paired_rng()
-        chain = statements(names, value)
-        n_lines = max(len(chain), self._example_lines(tokenizer))
-        lines = [NOISE] * n_lines
-        for shift, index in enumerate(sorted(layout.sample(range(n_lines), len(chain)))):
-            lines.insert(index + shift, chain[shift])
-        return self._one_shot(lines, value) + " " + " ".join(names) + "\n"
+    @property
+    def _is_2024(self) -> bool:
+        return str(self.variant) == "2024"
 
-    def _example_lines(self, tokenizer: Tokenizer) -> int:
+    def _prefix(self, value: int) -> str:
+        return (PREFIX_2024 if self._is_2024 else PREFIX).format(num_v=self.hops + 1, query=value)
+
+    def _example(self, point: Point, names: Sequence[str], value: int, tokenizer: Tokenizer) -> str:
+        """The one-shot example: the same layout for a whole run, fresh names and (head) value for each sample."""
+        layout = dataclasses.replace(point, length=0, index=0).paired_rng()
+        n_lines = max(
+            self.hops + 1, remembered(tokenizer, (task_id(self), "example"), lambda: self._fitting(tokenizer))
+        )
+        places = sorted(layout.sample(range(n_lines), self.hops + 1))
+        if self._is_2024:
+            value = layout.randrange(*VALUES)
+        answer = " ".join(names)
+        return f"{self._one_shot(n_lines, names, places, value)} {answer}\n" + ("\n" if self._is_2024 else "")
+
+    def _fitting(self, tokenizer: Tokenizer) -> int:
         """Noise lines that fit the example's length: bisected, as RULER does, on stand-in names."""
-        chain = statements([letter * EXAMPLE_NAME_LENGTH for letter in ascii_uppercase[: self.hops + 1]], VALUES[0])
+        names = [letter * EXAMPLE_NAME_LENGTH for letter in ascii_uppercase[: self.hops + 1]]
         low, high = 0, EXAMPLE_LENGTH // 10  # a noise line is 20 words
         while high - low > 1:
             middle = (low + high) // 2
-            text = self._one_shot([*chain, *[NOISE] * middle], VALUES[0])
+            text = self._one_shot(middle, names, [0] * len(names), VALUES[0])
             fits = tokenizer.count(text) + EXAMPLE_RESERVE <= EXAMPLE_LENGTH
             low, high = (middle, high) if fits else (low, middle)
         return low
 
-    def _one_shot(self, lines: Sequence[str], value: int) -> str:
-        prefix = PREFIX.format(num_v=self.hops + 1, query=value)
-        return OPENING + "\n".join(lines) + "\n" + QUESTION.format(query=value) + prefix
+    def _one_shot(self, n_lines: int, names: Sequence[str], places: Sequence[int], value: int) -> str:
+        chain = statements(names, value)
+        if self._is_2024:
+            text = write_lines(n_lines, chain, places)
+        else:
+            lines = [NOISE] * n_lines
+            for shift, place in enumerate(places):
+                lines.insert(place + shift, chain[shift])
+            text = "\n".join(lines)
+        return OPENING + text + "\n" + QUESTION.format(query=value) + self._prefix(value)
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Strict: the names in the answer are exactly the target's. `published`: RULER's string_match_all."""
@@ -198,8 +235,8 @@ def names_in(answer: str, prompt: str) -> list[str]:
 def _chain(text: str, value: str) -> list[str]:
     """Names that hold `value`, following assignments until no new one is found."""
     name = rf"([A-Z]{{{NAME_LENGTH}}})"
-    names = dict.fromkeys(re.findall(rf"^VAR {name} = {value}[ ]*$", text, re.MULTILINE))
-    copies = re.findall(rf"^VAR {name} = VAR {name}[ ]*$", text, re.MULTILINE)
+    names = dict.fromkeys(re.findall(rf"\bVAR {name} = {value}\b", text))
+    copies = re.findall(rf"\bVAR {name} = VAR {name}\b", text)
     grown = True
     while grown:
         new = {target: None for target, source in copies if source in names and target not in names}

@@ -82,7 +82,7 @@ def measure(name: str, task: Task, length: int, tokenizer: Tokenizer, n: int) ->
         # Side by side, so that a neighbour on the machine slows both.
         proven.append(cpu_ms(lambda point=point: task.sample(point, tokenizer)))
         encode.append(cpu_ms(lambda text=text: tokenizer.count(text)))
-        copy.append(cpu_ms(lambda text=text: (text + " ")))
+        copy.append(cpu_ms(lambda text=text: text + " "))
         short.append(length - task.info.reserve - sample.n_tokens)
     ratio = statistics.median(a / b for a, b in zip(proven, encode, strict=True))
     return {
@@ -124,7 +124,9 @@ def main() -> None:
         loaded = cpu_ms(lambda: open_tokenizer(options.tokenizer).count("loaded"))
         tokenizer = open_tokenizer(options.tokenizer)
         rows = []
-        print("CPU ms per prompt (median); ratio = proof / encode; first = first prompt, tables and texts made; short = tokens")
+        print(
+            "CPU ms per prompt (median); ratio = proof / encode; first = first prompt, tables and texts made; short = tokens"
+        )
         print(HEADER)
         for task_name, task in the_thirteen().items():
             for length in parse_lengths(options.lengths):

@@ -9,6 +9,7 @@ from longreach.harness.report.card_tables import size_sentences
 from longreach.harness.report.card_text import marks, model_name, reproduce, verdict
 from longreach.harness.report.cautions import breaks, limits, warnings
 from longreach.harness.report.markup import PLAIN
+from longreach.harness.report.wording import plain
 from longreach.harness.stats.compare import Comparison
 from longreach.harness.stats.estimates import Estimates
 
@@ -42,14 +43,15 @@ def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Compa
         "position_bias": estimates.position,
         "length_bias": estimates.length,
         "bias": [bias.to_dict() for bias in estimates.bias],
+        "conditions": [condition.to_dict() for condition in estimates.conditions],
         "wrong_answers": list(estimates.wrong),
         "latency": estimates.latency,
         "cost": estimates.cost,
         "regression": regression.to_dict() if regression else None,
         "sample_sizes": size_sentences(estimates),
-        "warnings": warnings(estimates, config),
-        "breaks": breaks(estimates),
-        "not_shown": [f"{text} {command}" if command else text for text, command in limits(estimates, config)],
+        "warnings": [plain(text) for text in warnings(estimates, config)],
+        "breaks": [plain(text) for text in breaks(estimates)],
+        "not_shown": [plain(f"{text} {command or ''}") for text, command in limits(estimates, config)],
         "vendor_reported": [_vendor(record) for record in estimates.vendor],
         "provenance": _provenance(estimates, config),
     }

@@ -8,6 +8,7 @@ from typing import Any
 from longreach.harness.lengths import format_length
 from longreach.harness.record import OUTCOMES
 from longreach.harness.report.wording import join_words, percent, seconds, usd
+from longreach.harness.stats.contrasts import Contrast
 from longreach.harness.stats.curves import Curve, CurvePoint
 from longreach.harness.stats.estimates import Estimates
 from longreach.harness.stats.intervals import cannot_show, clopper_pearson, min_n, state_of, wilson
@@ -148,6 +149,26 @@ def _size_sentence(capability: str, point: CurvePoint, threshold: float) -> str 
         f"{word.capitalize()}: {length} with {n} samples and {missed} leaves > {threshold:.2f} undecided (lower bound "
         f"{math.floor(bound * 1000) / 1000:.3f}); with {missed} it takes {needed} samples.{uneven}"
     )
+
+
+def condition_rows(estimates: Estimates) -> list[tuple[str, list[ScoreCell]]]:
+    """Label, then difference from the plain form at each length of the score table and over all, in points."""
+    lengths = score_lengths(estimates)
+    return [
+        (found.label, [_difference(found.by_length.get(length)) for length in lengths] + [_difference(found.overall)])
+        for found in estimates.conditions
+    ]
+
+
+def _difference(found: Contrast | None) -> ScoreCell:
+    """`-12 (-20 to -4)`; state pass or fail where the interval leaves out zero."""
+    if found is None:
+        return ScoreCell(text="-", state="not_tested")
+    state = "fail" if found.high < 0 else "pass" if found.low > 0 else "undecided"
+    numbers = [
+        f"{points:+.0f}" if (points := round(100 * value)) else "0" for value in (found.value, found.low, found.high)
+    ]
+    return ScoreCell(text=f"{numbers[0]} ({numbers[1]} to {numbers[2]})", state=state)
 
 
 def time_rows(estimates: Estimates) -> list[list[str]]:

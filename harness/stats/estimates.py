@@ -14,6 +14,7 @@ from longreach.harness.report.wording import join_words, percent
 from longreach.harness.stats.answers import CellKey, examples, prompt_notes, recycled_shares, too_large, wrong_answers
 from longreach.harness.stats.bias import Bias, bias_of
 from longreach.harness.stats.cells import Cell, TaskFacts, add_outcomes, build_cells, last_states, task_facts
+from longreach.harness.stats.conditions import Condition, conditions
 from longreach.harness.stats.curves import Curve, make_curve
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.position import length_bias, no_bias, position_bias
@@ -47,6 +48,7 @@ class Estimates:
     zones: tuple[Zone, ...]
     position: Mapping[str, Any]
     length: Mapping[str, Any]
+    conditions: tuple[Condition, ...]
     latency: Mapping[str, Any]
     cost: Mapping[str, Any]
     wrong: Sequence[Mapping[str, Any]]
@@ -145,6 +147,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         zones=() if scanned.reports else dead_zones(cells),
         position=no_bias() if scanned.reports else position_bias(cells, testable),
         length=no_bias() if scanned.reports else length_bias(cells, testable),
+        conditions=conditions(cells, config),
         latency=latency(states),
         cost=cost(states, (config.get("model") or {}).get("price")),
         wrong=wrong_answers(states),

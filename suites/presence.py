@@ -47,7 +47,10 @@ def _known_of(corpus: Corpus) -> _Known:
 
 
 def first_present(corpus: Corpus, low: int, high: int, unwanted: Sequence[str]) -> str:
-    """The first of `unwanted` that stands as whole words, whatever the case, between two characters; "" if none does."""
+    """The first of `unwanted` that stands as whole words, whatever the case, between two characters; "" if none does.
+
+    A word that the edge of the window parts is not looked at.
+    """
     known = _known_of(corpus)
     text, start, stop = (known.lowered, low, high) if known.lowered else (corpus.text[low:high].lower(), 0, high)
     stop = min(stop, len(text))

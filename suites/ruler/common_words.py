@@ -232,7 +232,7 @@ def _swap(chosen: Ints, counts: Ints, left: int, rng: random.Random) -> int:
     gained = 0
     first = chosen.size
     unused = {index for index in range(first, min(counts.size, first + 40 * RESIZED))}
-    for index in range(min(RESIZED, first)):
+    for index in range(first - 1, max(0, first - RESIZED), -1):  # the first is one that an answer may name
         if gained >= left:
             break
         have = int(counts[chosen[index]])

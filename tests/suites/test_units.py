@@ -1,0 +1,69 @@
+"""Prompts of counted units: permutations, tables, and the fitting loop."""
+
+import random
+
+import pytest
+
+from longreach.harness.sample import Point
+from longreach.harness.tokenizer import BytesTokenizer, WithProof, WordsTokenizer, proves
+from longreach.suites.units import Composed, cut_off, draws, fill, joined, measure, permutation, trimmed
+
+WORDS, BYTES = WordsTokenizer(), BytesTokenizer()
+
+
+def test_a_permutation_holds_each_number_once_and_is_the_same_everywhere() -> None:
+    for n in (0, 1, 2, 1000, 70_000):
+        assert sorted(permutation(random.Random(3), n).tolist()) == list(range(n))
+    assert permutation(random.Random(3), 8).tolist() == permutation(random.Random(3), 8).tolist()
+    assert permutation(random.Random(1), 6).tolist() != permutation(random.Random(2), 6).tolist()
+
+
+def test_permutations_are_fair() -> None:
+    rng = random.Random(5)
+    firsts = [int(permutation(rng, 4)[0]) for _ in range(2000)]
+    assert all(420 < firsts.count(number) < 580 for number in range(4))
+
+
+def test_draws_stay_below_their_bound() -> None:
+    found = draws(random.Random(1), 5000, 7)
+    assert set(found.tolist()) == set(range(7))
+
+
+@pytest.mark.parametrize("tokenizer", [WORDS, BYTES])
+def test_measured_entries_add_up_to_the_whole(tokenizer: WordsTokenizer | BytesTokenizer) -> None:
+    first, second = measure(tokenizer, [" one", " seventeen", " 12"], ["-otter.\n", "-Straßenbahn.\n"])
+    text = joined(first.take(permutation(random.Random(1), 3)), second.texts[[0, 1, 0]])
+    assert tokenizer.count(text) == int(first.counts.sum() + 2 * second.counts[0] + second.counts[1])
+
+
+def test_a_line_is_cut_to_what_is_left() -> None:
+    assert cut_off(WORDS, "One two three. Four", 4) == ("One two three.", 4)
+    assert cut_off(WORDS, "One two", 0) == ("", 0)
+
+
+def test_what_is_trimmed_is_not_counted() -> None:
+    assert trimmed(BYTES, " one\n\n", 6, start=1, end=2) == ("one", 3)
+
+
+def test_a_prediction_that_is_off_is_corrected_by_the_proof() -> None:
+    """The composer believes that a word costs two tokens; it costs one."""
+    point = Point(task="t", length=500, depth=None, index=0, seed=1)
+    sample = fill(
+        point,
+        WORDS,
+        head="Read:\n",
+        tail="\nWhat?",
+        reserve=10,
+        compose=lambda n: Composed(text=" ".join(["word"] * (n // 2)), n_tokens=n // 2 * 2),
+        target=("x",),
+    )
+    assert 0 <= 490 - sample.n_tokens <= 8
+
+
+def test_proofs_can_be_left_out_or_thinned() -> None:
+    keys = [f"{number:032x}" for number in range(160)]
+    assert all(proves(WORDS, key) for key in keys)
+    assert sum(proves(WithProof(WORDS, "sample"), key) for key in keys) == 10
+    assert not any(proves(WithProof(WORDS, "never"), key) for key in keys)
+    with pytest.raises(ValueError, match="always, sample, never"):
+        WithProof(WORDS, "perhaps")  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 `find_numbers` reads digits of any script ("4182", "4,182", "4 182", "4.182.000", "4182.0", "4.182e3", full-width and
 Arabic-Indic digits, LaTeX "4{,}182"), English number words ("four thousand one hundred eighty-two", "four one eight
-two") and Chinese numerals of two or more characters.
+two"), Portuguese and Russian ones (`number_words`) and Chinese numerals of two or more characters.
 
 What is joined to more digits or letters is another thing and is not read as a number: "14182" is not 4182, and neither
 "4182-7" nor "4182.5" nor "B4182" nor "4182b" nor "12:41" contains 4182. Units in caseless scripts may follow at once.
@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+
+from longreach.harness.number_words import written_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +68,13 @@ _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 def find_numbers(text: str) -> tuple[Number, ...]:
     """All numbers of `text`, in order. Spans are characters of `text`."""
     plain = _plain_digits(text)
-    found = [*_in_digits(plain), *_in_words(plain), *_in_han(text)]
+    found = [*_in_digits(plain), *_in_words(plain), *_in_other_words(plain), *_in_han(text)]
     return tuple(sorted(found, key=lambda number: number.start))
+
+
+def _in_other_words(text: str) -> Iterator[Number]:
+    for value, start, end in written_numbers(text):
+        yield Number(value=Decimal(value), start=start, end=end)
 
 
 def parse_number(text: str) -> Decimal | None:

@@ -129,14 +129,14 @@ def _value(text: str) -> Decimal:
 
 
 def final_number(answer: str) -> Number | None:
-    """The number that an answer settles on: boxed, or alone on the first line, or after the last "answer", or the last.
+    """The number that an answer settles on: boxed, or alone on the first line, or after the last "answer" (in any of our languages), or the last.
 
     Own ladder, as graders of arithmetic use it (GSM8K's last number, MATH's box): working may be shown before it.
     """
     boxed = re.findall(r"\\boxed\s*\{((?:[^{}]|\{,\})*)\}", answer)
     text = clean(answer)
     lines = [line for line in text.splitlines() if line.strip()]
-    tails = [part for part in re.split(r"(?i)\banswer\b", text)[1:]]
+    tails = re.split(r"(?i)\b(?:answer|resposta|ответ)\b|答案|答：", text)[1:]
     for part, pick in ((boxed[-1] if boxed else "", -1), (_if_number(lines[:1]), 0), (tails[-1] if tails else "", 0)):
         found = find_numbers(part)
         if found:

@@ -87,3 +87,39 @@ def test_long_rows_of_digits_do_not_take_long() -> None:
     assert find_numbers("1," * 50_000)
     assert find_numbers("1-" * 50_000) == ()
     assert find_numbers("one " * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("quarenta e um mil oitocentos e vinte e quatro", 41824),
+        ("São quarenta e um mil, oitocentos e vinte e quatro.", 41824),
+        ("mil e duzentas", 1200),
+        ("duas mil e três", 2003),
+        ("cento e um", 101),
+        ("quatro um oito dois quatro", 41824),
+        ("um milhão e duzentos mil", 1_200_000),
+        ("Сорок одна тысяча восемьсот двадцать четыре", 41824),
+        ("двести три тысячи пять", 203_005),
+        ("девяносто тысяч одиннадцать", 90_011),
+        ("четыре один восемь", 418),
+        ("四万一千八百二十四", 41824),
+        ("四一八二四", 41824),
+        ("４１８２４号", 41824),
+        ("номер 41 824", 41824),
+    ],
+)
+def test_numbers_are_read_in_the_words_and_digits_of_each_language(text: str, value: int) -> None:
+    assert [found.value for found in find_numbers(text)] == [value]
+
+
+@pytest.mark.parametrize(
+    "text", ["um homem e uma ponte", "uma vez que um dia", "одна дорога, два дома", "Os dois e o cão"]
+)
+def test_lone_small_words_of_portuguese_and_russian_are_no_numbers(text: str) -> None:
+    assert find_numbers(text) == ()
+
+
+def test_two_numbers_in_words_stay_two() -> None:
+    text = "vinte e um, trinta e dois; сто пять и двести шесть"
+    assert [int(found.value) for found in find_numbers(text)] == [21, 32, 105, 206]

@@ -181,3 +181,13 @@ def test_ruler_rules_are_substrings_whatever_the_case() -> None:
     assert string_match_part("I do not know", ("no",)) == 1.0
     assert string_match_all("a\x00b\x1fc", ("a\nb\nc",)) == 1.0
     assert string_match_all("", ("x",)) == 0.0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["X3 = 52, X4 = 104. Resposta: 104 (de 4 passos)", "Ответ: 104, за 4 шага", "X4为104。答案：104，共4步"],
+)
+def test_the_settled_number_stands_after_the_word_for_answer_in_any_language(answer: str) -> None:
+    settled = final_number(answer)
+    assert settled is not None
+    assert settled.value == 104

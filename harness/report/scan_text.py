@@ -63,6 +63,9 @@ def scan_protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple
 
 def interval_text(estimates: Estimates) -> str:
     """How the intervals of a card were made."""
+    text = "Wilson 95%; pass and fail need Wilson and Clopper-Pearson; n counts contexts"
     if estimates.scans:
-        return "confidence sequences, 95%, valid at any stop; n counts contexts of complete blocks"
-    return "Wilson 95%; pass and fail need Wilson and Clopper-Pearson; n counts contexts"
+        text = "confidence sequences, 95%, valid at any stop; n counts contexts of complete blocks"
+    n = len(estimates.headline)
+    joint = f"; each effective length holds at 95% by itself, all {n} together at {100 - 5 * n}% or more"
+    return text + (joint if n > 1 else "")

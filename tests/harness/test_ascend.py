@@ -51,6 +51,10 @@ def test_everything_wrong_stops_after_one_block_at_the_first_length() -> None:
     assert (read_scan(scan).value, read_scan(scan).censored) == (None, "below grid")
 
 
+def test_the_bars_of_evidence_are_those_of_the_study() -> None:
+    assert (RULE.to_pass, RULE.to_fail) == pytest.approx((3.688879, 5.768321), abs=1e-6)
+
+
 @pytest.mark.parametrize(("failures", "n"), [(0, 35), (1, 45), (2, 55), (3, 70)])
 def test_a_length_passes_at_the_sample_counts_of_the_study(failures: int, n: int) -> None:
     scan = Scan(RULE)

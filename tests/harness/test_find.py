@@ -18,6 +18,7 @@ from longreach.harness.record import Record
 from longreach.harness.registry import open_model
 from longreach.harness.running.conduct import drive
 from longreach.harness.running.find import Finder, ScanProgress
+from longreach.harness.running.find_forecast import find_forecast
 from longreach.harness.running.options import Options
 from longreach.harness.running.revisit import rewrite, verify
 from longreach.harness.running.run import caps_of
@@ -259,6 +260,15 @@ def test_the_card_speaks_of_the_zone_and_shows_strata(tmp_path: Path) -> None:
     before = (tmp_path / "a" / "card.json").read_bytes()
     rewrite(tmp_path / "a")
     assert (tmp_path / "a" / "card.json").read_bytes() == before
+
+
+def test_a_search_is_priced_for_assumed_curves_before_anything_is_sent(tmp_path: Path) -> None:
+    options = Options.of(model="sim:perfect", max_length="128k", out=tmp_path / "a", price_in=1.0, price_out=1.0)
+    lines = list(find_forecast(plan_find(options)))
+    assert "every length passes (0.99): 10," in lines[3]
+    assert "13.0 times fewer than the grid, usually 128k" in lines[3]
+    assert "USD for prompts" in lines[3]
+    assert not (tmp_path / "a").exists()
 
 
 def child(folder: Path, model: str) -> "subprocess.Popen[bytes]":

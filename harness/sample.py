@@ -20,6 +20,21 @@ def digest(value: object) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+_RARE = bytes({*range(0x20)} - set(b"\n\r\t"))
+_ESCAPES = ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n"), (b"\r", b"\\r"), (b"\t", b"\\t"))
+
+
+def _json_text(text: str) -> bytes:
+    """`text` as `digest` writes it; a few passes over the bytes, because prompts are long and each one is hashed."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data.translate(None, _RARE)) < len(data):
+        return json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    for plain, escaped in _ESCAPES:
+        if plain in data:
+            data = data.replace(plain, escaped)
+    return b'"%b"' % data
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """One cell of a grid and the index of a sample in it."""
@@ -116,5 +131,6 @@ class Sample:
 
     @property
     def prompt_sha256(self) -> str:
-        """SHA-256 of the messages and the answer prefix: what `verify` compares."""
-        return digest([[[m.role, m.content] for m in self.messages], self.answer_prefix])
+        """SHA-256 of the messages and the answer prefix: what `verify` compares. The same as `digest` of them, sooner."""
+        turns = b",".join(b"[%b,%b]" % (_json_text(m.role), _json_text(m.content)) for m in self.messages)
+        return hashlib.sha256(b"[[%b],%b]" % (turns, _json_text(self.answer_prefix))).hexdigest()

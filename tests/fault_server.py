@@ -71,6 +71,8 @@ class Oracle:
     seed: int = 1
     told: Counter[str] = field(default_factory=Counter)
     """Replies by kind."""
+    last: dict[int, str] = field(default_factory=dict)
+    """Kind of the last reply to each prompt, by `hash` of its text."""
 
     def __post_init__(self) -> None:
         self._rng = random.Random(self.seed)
@@ -101,6 +103,7 @@ class Oracle:
             n_tokens = self.window - n_output
             text = text[-3 * n_tokens :]
         self.told[kind] += 1
+        self.last[hash(text)] = kind
         n_cached = self._hit(text, n_tokens) if self.cached else None
         if self.prefill_s:
             await asyncio.sleep(self.prefill_s * (n_tokens - (n_cached or 0)))

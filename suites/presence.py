@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from longreach.suites.corpus import CACHED, Corpus
 
 _WORD = re.compile(r"[^\W_]+")
+_LAST = re.compile(r"[^\W_]+\Z")
+_PAIR = re.compile(r"(?<![^\W_])(?=([^\W_]+-[^\W_]+))")
 _CHUNK = 1 << 18
 _LONGEST_WORD = 64
 """Characters; longer words are searched for, not looked up."""
@@ -24,6 +26,8 @@ class _Known:
     corpus: Corpus
     words: frozenset[str]
     """Runs of letters and digits in small letters, and some parts of such."""
+    pairs: frozenset[str]
+    """Two such runs that a hyphen joins, as they stand there."""
     lowered: str
     """The whole text in small letters; empty where that has another number of characters."""
 
@@ -37,8 +41,11 @@ def _known_of(corpus: Corpus) -> _Known:
     words: set[str] = set()
     for start in range(0, len(lowered), _CHUNK):
         words.update(_WORD.findall(lowered[start : start + _CHUNK + _LONGEST_WORD]))
+    parts = lowered.split("-")
+    ends = zip(map(_LAST.search, (part[-_LONGEST_WORD:] for part in parts)), map(_WORD.match, parts[1:]), strict=False)
+    pairs = frozenset(f"{left.group()}-{right.group()}" for left, right in ends if left and right)
     same_places = len(lowered) == len(corpus.text)
-    made = _Known(corpus=corpus, words=frozenset(words), lowered=lowered if same_places else "")
+    made = _Known(corpus=corpus, words=frozenset(words), pairs=pairs, lowered=lowered if same_places else "")
     with _lock:
         _known[id(corpus)] = made
         while len(_known) > CACHED:
@@ -56,9 +63,7 @@ def first_present(corpus: Corpus, low: int, high: int, unwanted: Sequence[str]) 
     stop = min(stop, len(text))
     for item in unwanted:
         sought = item.lower()
-        if sought.isascii() and any(
-            word not in known.words and len(word) <= _LONGEST_WORD for word in _WORD.findall(sought)
-        ):
+        if sought.isascii() and _has_strange_word(sought, known):
             continue
         at = text.find(sought, start, stop)
         while at >= 0:
@@ -69,3 +74,13 @@ def first_present(corpus: Corpus, low: int, high: int, unwanted: Sequence[str]) 
                 return item
             at = text.find(sought, at + 1, stop)
     return ""
+
+
+def _has_strange_word(sought: str, known: _Known) -> bool:
+    """True if some word of `sought`, or two that a hyphen joins, stand nowhere in the corpus."""
+    words = _WORD.findall(sought)
+    if any(len(word) > _LONGEST_WORD for word in words):
+        return False
+    return any(word not in known.words for word in words) or any(
+        pair not in known.pairs for pair in _PAIR.findall(sought)
+    )

@@ -7,6 +7,7 @@ import random
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class Lines:
     """True for a table no entry of which may come twice."""
     elastic: int
     """Index of the table whose entries differ in size."""
+    values: frozenset[str]
+    """Numbers or uuids of the tables."""
 
 
 def lines_of(tokenizer: Tokenizer, length: int, key: str, value: str) -> Lines:
@@ -55,11 +58,18 @@ def _lines(tokenizer: Tokenizer, size: int, key: str, value: str) -> Lines:
             [f"-{word} is:" for word in word_list("noun")],
             [f" {number}.\n" for number in numbers],
         )
-        return Lines(tables=measure(tokenizer, *columns), distinct=(False, False, True), elastic=1)
+        return Lines(
+            tables=measure(tokenizer, *columns),
+            distinct=(False, False, True),
+            elastic=1,
+            values=frozenset(map(str, numbers)),
+        )
     rng = random.Random(int(digest(["uuids", 1])[:32], 16))
     keys, values = ([str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(n // 2)] for _ in range(2))
     columns = ([f"One of the special magic uuids for {text}" for text in keys], [f" is: {text}.\n" for text in values])
-    return Lines(tables=measure(tokenizer, *columns), distinct=(True, True), elastic=1)
+    return Lines(
+        tables=measure(tokenizer, *columns), distinct=(True, True), elastic=1, values=frozenset((*keys, *values))
+    )
 
 
 def compose_lines(
@@ -87,7 +97,8 @@ def compose_lines(
         total = np.cumsum(sizes)
         n = max(FEWEST_LINES, int(np.searchsorted(total, room, side="right")))
         left = _resize(lines, rows, n, room - int(total[n - 1]), rng)
-        if not _all_differ(rows, n, lines):
+        codes = _codes(rows, n, lines)
+        if not _all_differ(codes) or any((codes == code).any() for text in absent for code in _pairs_of(text)):
             continue
         columns = [table.take(row) for table, row in zip(lines.tables, rows, strict=True)]
         rest, n_rest = "", 0
@@ -96,7 +107,7 @@ def compose_lines(
         slot = int(depth * (n + 1))
         before = joined(*(column[:slot] for column in columns)) if slot else ""
         after = joined(*(column[slot:n] for column in columns)) if slot < n else ""
-        if any(text in before or text in after for text in absent):
+        if not lines.values.isdisjoint(absent) and any(text in before or text in after for text in absent):
             continue
         text = before + needle + "\n" + after + rest
         text, used = trimmed(tokenizer, text, n_tokens - left + n_rest, end=0 if rest else 1)
@@ -121,9 +132,9 @@ def _draw(lines: Lines, room: int, rng: random.Random) -> list[Ints]:
     ]
     if lines.distinct[0]:
         return [row[:n] for row in rows]
-    _, first = np.unique(rows[0] * lines.tables[1].counts.size + rows[1], return_index=True)
-    kept = np.sort(first)[:n]
-    return [row[kept] for row in rows]
+    n_second = lines.tables[1].counts.size
+    codes = np.array(list(dict.fromkeys((rows[0] * n_second + rows[1]).tolist()))[:n], dtype=np.int64)
+    return [codes // n_second, codes % n_second, rows[2][: codes.size]]
 
 
 def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Random) -> int:
@@ -149,7 +160,24 @@ def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Rando
     return left
 
 
-def _all_differ(rows: Sequence[Ints], n: int, lines: Lines) -> bool:
-    """True if no two of `n` lines have the same key, and no entry comes twice where none may."""
-    codes = rows[0][:n] * lines.tables[1].counts.size + rows[1][:n] if not lines.distinct[0] else rows[1][:n]
-    return bool(np.unique(codes).size == n)
+def _codes(rows: Sequence[Ints], n: int, lines: Lines) -> Ints:
+    """What no two of `n` lines may share: the pair of words in a key, or the value."""
+    return rows[0][:n] * lines.tables[1].counts.size + rows[1][:n] if not lines.distinct[0] else rows[1][:n]
+
+
+def _all_differ(codes: Ints) -> bool:
+    ordered = np.sort(codes)
+    return not bool((ordered[1:] == ordered[:-1]).any())
+
+
+def _pairs_of(key: str) -> list[int]:
+    """Codes of the adjective and noun that a key may be read as."""
+    adjectives, nouns = _numbers("adjective"), _numbers("noun")
+    parts = key.split("-")
+    halves = (("-".join(parts[:at]), "-".join(parts[at:])) for at in range(1, len(parts)))
+    return [adjectives[a] * len(nouns) + nouns[b] for a, b in halves if a in adjectives and b in nouns]
+
+
+@cache
+def _numbers(kind: str) -> dict[str, int]:
+    return {word: number for number, word in enumerate(word_list(kind))}

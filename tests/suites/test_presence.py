@@ -32,3 +32,12 @@ def test_scripts_without_blanks_and_letters_that_grow_are_searched() -> None:
     assert first_present(corpus, *everything, ["北京"]) == "北京"
     assert first_present(corpus, *everything, ["straße"]) == "straße"
     assert first_present(corpus, *everything, ["上海"]) == ""
+
+
+def test_words_that_a_hyphen_joins_are_looked_up_as_pairs() -> None:
+    corpus = _corpus("A well-to-do brave-otter met an otter and a brave well.")
+    everything = (0, len(corpus.text))
+    assert first_present(corpus, *everything, ["otter-brave", "do-well", "well-do"]) == ""
+    assert first_present(corpus, *everything, ["Brave-Otter"]) == "Brave-Otter"
+    assert first_present(corpus, *everything, ["well-to-do"]) == "well-to-do"
+    assert first_present(corpus, *everything, ["to-do"]) == "to-do"

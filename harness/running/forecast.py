@@ -15,10 +15,10 @@ from longreach.harness.task import THRESHOLDS
 def forecast_lines(prepared: Prepared) -> Iterator[str]:
     """What `longreach plan` prints."""
     stored = read_records(prepared.folder) if prepared.folder.is_dir() else {}
-    todo = [item for item in prepared.plan.items if not _is_stored(stored.get(prepared.settings.key(item.point)))]
+    todo = [item for item in prepared.items if not _is_stored(stored.get(prepared.settings.key(item.point)))]
     yield f"battery {prepared.battery.name}, model {prepared.settings.model}, tokenizer {_tokenizer(prepared)}"
-    if len(todo) < len(prepared.plan.items):
-        yield f"{len(prepared.plan.items) - len(todo)} of {len(prepared.plan.items)} samples are stored in {prepared.folder}"
+    if len(todo) < len(prepared.items):
+        yield f"{len(prepared.items) - len(todo)} of {len(prepared.items)} samples are stored in {prepared.folder}"
     yield f"{'length':>8} {'requests':>9} {'prompt tokens':>14} {'answer tokens <=':>17} {'USD':>22} {'time':>9}"
     rates = _seconds_per_token(stored)
     for length in prepared.plan.lengths:

@@ -96,7 +96,7 @@ def _low_usd(record: Record, price: Mapping[str, Any]) -> float | None:
     if cached is None or full is None:
         return record.cost_usd
     n_prompt = record.n_prompt_tokens if record.n_prompt_tokens is not None else record.n_tokens or 0
-    return record.cost_usd - n_prompt * (full - cached) / 1e6
+    return float(record.cost_usd - n_prompt * (full - cached) / 1e6)
 
 
 def _tokens(sent: Sequence[Record]) -> dict[str, Any]:

@@ -43,6 +43,8 @@ class Words:
     """The sentence of `repeat`."""
     joint: str
     """Between two sentences: a blank, or nothing."""
+    may_repeat: bool = False
+    """True where a sentence may name one thing twice (English: its bytes are pinned)."""
 
 
 @functools.cache
@@ -51,7 +53,14 @@ def words(language: str) -> Words:
     if language == "en":
         source = filler_words
         shared = (source.TIMES, source.ENDINGS, source.OPENINGS, source.REMARKS)
-        return Words(patterns=source.PATTERNS, shared=shared, topics=source.TOPICS, repeated=REPEATED, joint=" ")
+        return Words(
+            patterns=source.PATTERNS,
+            shared=shared,
+            topics=source.TOPICS,
+            repeated=REPEATED,
+            joint=" ",
+            may_repeat=True,
+        )
     file = resources.files("longreach.suites").joinpath("data", f"filler.{language}.yaml")
     data: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return Words(
@@ -150,11 +159,19 @@ def write_sentence(source: Words, topic: Topic, rng: random.Random) -> str:
     """One sentence about a topic."""
     tables = (topic.people, topic.verbs, topic.things, topic.places, topic.looks, *source.shared)
     pattern = source.patterns[int(rng.random() * len(source.patterns))]
-    parts = [
-        piece if isinstance(piece, str) else tables[piece][int(rng.random() * len(tables[piece]))] for piece in pattern
-    ]
+    parts: list[str] = []
+    for piece in pattern:
+        entry = piece if isinstance(piece, str) else draw_entry(tables[piece], rng)
+        while not (isinstance(piece, str) or source.may_repeat) and entry in parts:
+            entry = draw_entry(tables[piece], rng)
+        parts.append(entry)
     text = "".join(parts)
     return text[0].upper() + text[1:]
+
+
+def draw_entry(table: tuple[str, ...], rng: random.Random) -> str:
+    """One entry of a table, each as likely as any other."""
+    return table[int(rng.random() * len(table))]
 
 
 GENERATORS: Mapping[str, Callable[[int, int, str], str]] = {"mixed": mixed, "repeat": repeat, "noise": noise}

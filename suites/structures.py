@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from longreach.suites.filler import draw_entry
 from longreach.suites.filler_words import Topic
 from longreach.suites.layouts import Layout
 
@@ -36,10 +37,6 @@ class Structure:
         return self.opening(topic, rng) + self.quote(text) + self.layout.close
 
 
-def _any(entries: tuple[str, ...], rng: random.Random) -> str:
-    return entries[int(rng.random() * len(entries))]
-
-
 def _two_digits(limit: int, rng: random.Random) -> str:
     return f"{int(rng.random() * limit):02d}"
 
@@ -49,40 +46,44 @@ def _time(rng: random.Random) -> str:
 
 
 def _json(topic: Topic, rng: random.Random) -> str:
-    fields = f'"at": "{_time(rng)}", "who": "{_any(topic.people, rng)}", "where": "{_any(topic.places, rng)}"'
+    fields = (
+        f'"at": "{_time(rng)}", "who": "{draw_entry(topic.people, rng)}", "where": "{draw_entry(topic.places, rng)}"'
+    )
     return f'{{{fields}, "note": "'
 
 
 def _xml(topic: Topic, rng: random.Random) -> str:
-    who, where = escape(_any(topic.people, rng)), escape(_any(topic.places, rng))
+    who, where = escape(draw_entry(topic.people, rng)), escape(draw_entry(topic.places, rng))
     return f'<record at="{_time(rng)}"><who>{who}</who><where>{where}</where><note>'
 
 
 def _csv(topic: Topic, rng: random.Random) -> str:
-    return f'{_time(rng)},"{_any(topic.people, rng)}","{_any(topic.places, rng)}","'
+    return f'{_time(rng)},"{draw_entry(topic.people, rng)}","{draw_entry(topic.places, rng)}","'
 
 
 def _yaml(topic: Topic, rng: random.Random) -> str:
-    who, where = _any(topic.people, rng), _any(topic.places, rng)
+    who, where = draw_entry(topic.people, rng), draw_entry(topic.places, rng)
     return f'- at: "{_time(rng)}"\n  who: "{who}"\n  where: "{where}"\n  note: "'
 
 
 def _log(topic: Topic, rng: random.Random) -> str:
     del topic
-    level = _any(("INFO", "INFO", "INFO", "DEBUG", "WARN", "ERROR"), rng)
-    return f"{_time(rng)}:{_two_digits(60, rng)} {level} [{_any(_NOUNS, rng)}-{_two_digits(30, rng)}] "
+    level = draw_entry(("INFO", "INFO", "INFO", "DEBUG", "WARN", "ERROR"), rng)
+    return f"{_time(rng)}:{_two_digits(60, rng)} {level} [{draw_entry(_NOUNS, rng)}-{_two_digits(30, rng)}] "
 
 
 def _code(topic: Topic, rng: random.Random) -> str:
     del topic
-    verb, noun, unit = _any(_VERBS, rng), _any(_NOUNS, rng), _any(_UNITS, rng)
-    body = f"def {verb}_{noun}({unit}):\n    return {unit} {_any(('+', '-', '*'), rng)} {2 + int(rng.random() * 90)}"
-    return f'{body}\n\n{_any(_VERBS, rng).upper()}_{_any(_NOUNS, rng).upper()}_{_any(_ENDS, rng)} = "'
+    verb, noun, unit = draw_entry(_VERBS, rng), draw_entry(_NOUNS, rng), draw_entry(_UNITS, rng)
+    body = (
+        f"def {verb}_{noun}({unit}):\n    return {unit} {draw_entry(('+', '-', '*'), rng)} {2 + int(rng.random() * 90)}"
+    )
+    return f'{body}\n\n{draw_entry(_VERBS, rng).upper()}_{draw_entry(_NOUNS, rng).upper()}_{draw_entry(_ENDS, rng)} = "'
 
 
 def _chat(topic: Topic, rng: random.Random) -> str:
     del topic
-    return f"[{_time(rng)}] {_any(_NICKNAMES, rng)}: "
+    return f"[{_time(rng)}] {draw_entry(_NICKNAMES, rng)}: "
 
 
 _VERBS = ("check", "sort", "count", "move", "paint", "weigh", "pack", "clean", "plan", "label", "fetch", "mend", "list")

@@ -11,7 +11,7 @@ from longreach.harness.sample import Grid, Message, Sample
 from longreach.harness.task import Solvable, Task
 from longreach.harness.tokenizer import WordsTokenizer
 from longreach.suites.facts import MIXED, bank, languages
-from longreach.suites.filler import LANGUAGES, mixed, repeat
+from longreach.suites.filler import LANGUAGES, mixed, repeat, words
 
 WORDS = WordsTokenizer()
 VARIANTS = (
@@ -106,6 +106,13 @@ def test_sentences_hardly_ever_come_twice_and_hold_no_digits(language: str) -> N
     assert 1 - len(set(sentences)) / len(sentences) < 0.02
     assert not re.search(r"\d|\?|  |\n\n\n| ,| \.|，，|[{}]", text)
     assert len(set(re.split(r"(?<=[.。])\s*", repeat(2_000, 0, language))) - {""}) == 1
+
+
+def test_no_sentence_names_one_thing_twice_outside_the_pinned_english() -> None:
+    for language in ("pt", "ru", "zh"):
+        things = [thing.lower() for topic in words(language).topics for thing in topic.things]
+        for sentence in re.split(r"[.。]", mixed(30_000, 2, language).lower()):
+            assert all(sentence.count(thing) < 2 for thing in things), sentence
 
 
 @pytest.mark.parametrize("language", languages())

@@ -6,7 +6,7 @@ asks for one fact, `hotpot` for one that takes two notes.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -103,19 +103,19 @@ def _squad(data: Any) -> Documents:
     return Documents(texts=texts, questions=tuple(questions))
 
 
-def _hotpot(data: Any) -> Documents:
-    parts = [[f"{title}\n{''.join(sentences)}" for title, sentences in item["context"]] for item in data]
-    texts = tuple(sorted({text for group in parts for text in group}))
+def _hotpot(data: Iterable[Any]) -> Documents:
+    known: dict[str, str] = {}
+    asked = []
+    for item in data:
+        group = [f"{title}\n{''.join(sentences)}" for title, sentences in item["context"]]
+        asked.append((item["question"].strip(), item["answer"], [known.setdefault(text, text) for text in group]))
+    texts = tuple(sorted(known))
     index = {text: number for number, text in enumerate(texts)}
     return Documents(
         texts=texts,
         questions=tuple(
-            Question(
-                text=item["question"].strip(),
-                answers=(item["answer"],),
-                gold=tuple(dict.fromkeys(index[text] for text in group)),
-            )
-            for item, group in zip(data, parts, strict=True)
+            Question(text=question, answers=(answer,), gold=tuple(dict.fromkeys(index[text] for text in group)))
+            for question, answer, group in asked
         ),
     )
 

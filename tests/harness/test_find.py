@@ -25,8 +25,10 @@ from longreach.harness.running.run import caps_of
 from longreach.harness.running.scan_plan import plan_find
 from longreach.harness.running.store import RECORDS, open_store, read_config, read_records
 from longreach.harness.sample import Point
+from longreach.harness.stats.compare import compare
 from longreach.harness.stats.estimates import Estimates, estimate
 from longreach.harness.stats.gate_values import check_gates
+from longreach.harness.stats.pairs import read_run
 
 
 class Found:
@@ -269,6 +271,15 @@ def test_a_search_is_priced_for_assumed_curves_before_anything_is_sent(tmp_path:
     assert "13.0 times fewer than the grid, usually 128k" in lines[3]
     assert "USD for prompts" in lines[3]
     assert not (tmp_path / "a").exists()
+
+
+def test_comparing_searches_says_what_their_pairs_are_worth(tmp_path: Path) -> None:
+    for name, model in (("a", "sim:perfect"), ("b", "sim:cliff@512")):
+        go(tmp_path / name, model=model, max_length=1024)
+    found = compare(read_run(tmp_path / "a"), read_run(tmp_path / "b"))
+    assert found.verdict == "worse"
+    assert found.lengths[0].claimed
+    assert any("The base and the new run chose how many samples" in line for line in found.warnings)
 
 
 def child(folder: Path, model: str) -> "subprocess.Popen[bytes]":

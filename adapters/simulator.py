@@ -112,6 +112,8 @@ class Simulator:
         return None
 
     def _answer(self, sample: Sample) -> str:
+        if sample.extra.get("arm") == "no context":
+            return "I do not know."  # what stood in the haystack cannot be known without it
         if _uniform("right", sample.point) < self.probability(sample.point):
             return ", ".join(sample.target)
         rng = random.Random(int(digest(["sim", "wrong", sample.point.key])[:32], 16))

@@ -44,6 +44,7 @@ def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Compa
         "length_bias": estimates.length,
         "bias": [bias.to_dict() for bias in estimates.bias],
         "conditions": [condition.to_dict() for condition in estimates.conditions],
+        "controls": [curve.to_dict() for curve in estimates.controls],
         "wrong_answers": list(estimates.wrong),
         "latency": estimates.latency,
         "cost": estimates.cost,

@@ -7,11 +7,11 @@ from typing import Any
 
 from longreach.harness.lengths import format_length
 from longreach.harness.record import OUTCOMES
-from longreach.harness.report.wording import join_words, percent, seconds, usd
+from longreach.harness.report.wording import counts_text, join_words, percent, seconds, usd
 from longreach.harness.stats.contrasts import Contrast
 from longreach.harness.stats.curves import Curve, CurvePoint
 from longreach.harness.stats.estimates import Estimates
-from longreach.harness.stats.intervals import cannot_show, clopper_pearson, min_n, state_of, wilson
+from longreach.harness.stats.intervals import Interval, cannot_show, clopper_pearson, min_n, state_of, wilson
 
 RECALL = 0.95
 """Second threshold for retrieval that people ask for in gates; the card says which sample sizes can show it."""
@@ -85,7 +85,6 @@ def _row(curve: Curve, lengths: Sequence[int], members: Sequence[Curve] = ()) ->
     if len(tested) > 1:
         change = 100 * ((tested[-1].mean or 0.0) - (tested[0].mean or 0.0))
         loss = f"{change:+.0f} at {format_length(tested[-1].length)}" if round(change) else "none"
-    counts = sorted({point.n for point in tested})
     return ScoreRow(
         name=curve.name,
         kind=curve.kind,
@@ -93,7 +92,7 @@ def _row(curve: Curve, lengths: Sequence[int], members: Sequence[Curve] = ()) ->
         tasks=tuple(member.name for member in members),
         cells=tuple(score_cell(curve.at(length), curve.threshold, part=length in some) for length in lengths),
         loss=loss,
-        n="-" if not counts else f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}",
+        n=counts_text(point.n for point in tested),
     )
 
 
@@ -149,6 +148,28 @@ def _size_sentence(capability: str, point: CurvePoint, threshold: float) -> str 
         f"{word.capitalize()}: {length} with {n} samples and {missed} leaves > {threshold:.2f} undecided (lower bound "
         f"{math.floor(bound * 1000) / 1000:.3f}); with {missed} it takes {needed} samples.{uneven}"
     )
+
+
+def control_rows(estimates: Estimates) -> list[list[str]]:
+    """Label, length, mean with its interval and n, and what that says."""
+    rows = []
+    for curve in estimates.controls:
+        for point in curve.points:
+            limits = point.limits
+            if point.mean is None or limits is None:
+                rows.append([curve.name, format_length(point.length), "not tested", ""])
+                continue
+            mean = f"{percent(point.mean)} ({percent(limits.low)} to {percent(limits.high)}, n {point.n:,})"
+            rows.append([curve.name, format_length(point.length), mean, _control_word(curve, limits)])
+    return rows
+
+
+def _control_word(curve: Curve, limits: Interval) -> str:
+    if curve.name.endswith("(no context)"):
+        known = limits.low > curve.chance
+        return "above chance: some answers are known or guessed without the haystack" if known else "at chance"
+    threshold = curve.threshold or 0.0
+    return "fails even here: the task, not the length" if limits.high < threshold else ""
 
 
 def condition_rows(estimates: Estimates) -> list[tuple[str, list[ScoreCell]]]:

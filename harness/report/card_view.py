@@ -39,6 +39,7 @@ def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Dra
         "lengths": [format_length(length) for length in tables.score_lengths(estimates)],
         "scores": tables.score_rows(estimates),
         "conditions": tables.condition_rows(estimates),
+        "controls": tables.control_rows(estimates),
         "sizes": tables.size_sentences(estimates),
         "breaks": breaks(estimates),
         "time": tables.time_rows(estimates),

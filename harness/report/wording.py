@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterable
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.")
 _UNSEEN = re.compile(
@@ -22,6 +23,14 @@ def percent(value: float, digits: int = 0) -> str:
     if value > 0.0 and float(text) <= 0.0:
         text = f"{step:.{digits}f}"
     return f"{text}%"
+
+
+def counts_text(counts: Iterable[int]) -> str:
+    """Sample sizes as one number or a span: `36`, `6 to 36`; a dash for none."""
+    found = sorted(set(counts))
+    if not found:
+        return "-"
+    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
 def depth_text(depth: float) -> str:

@@ -99,6 +99,8 @@ class Battery(_Strict):
     """Capability -> labels; a capability left out takes every task of it."""
     cut_at_window: bool = False
     """Leave out lengths above the advertised or known window."""
+    controls: bool = False
+    """Also ask each task's questions without the haystack and in a short context; no headline uses them."""
     tokenizer: str | None = None
     corpus: str | None = None
     needles: str | None = None

@@ -45,7 +45,7 @@ def make_config(
         "depths": list(battery.depths),
         "samples": battery.samples if isinstance(battery.samples, int) else dict(battery.samples),
         "seed": battery.seed,
-        "tasks": [_task(task, battery) for task in plan.tasks.values()],
+        "tasks": [_task(task, battery, plan) for task in plan.tasks.values()],
         "infeasible": [
             {"task": cell.task, "length": cell.length, "reason": cell.reason, "minimum": cell.minimum}
             for cell in plan.infeasible
@@ -101,11 +101,13 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _task(task: BatteryTask, battery: Battery) -> dict[str, Any]:
+def _task(task: BatteryTask, battery: Battery, plan: Plan) -> dict[str, Any]:
+    """One task; its lengths where they are not those of the whole plan, which a control arm may have made longer."""
     info = task.task.info
     found: dict[str, Any] = {"task": info.name, "label": task.label, "params": _plain(task.params)}
-    if task.lengths != battery.lengths:
-        found["lengths"] = list(task.lengths)
+    own = {item.point.length for item in plan.items if item.label == task.label}
+    if own != set(plan.lengths):
+        found["lengths"] = sorted(own) or list(task.lengths)
     if task.depths != battery.depths:
         found["depths"] = list(task.depths)
     if task.samples != battery.samples:

@@ -11,6 +11,7 @@ from typing import Any
 from longreach.harness.errors import BatteryError, InfeasibleCell
 from longreach.harness.lengths import format_length
 from longreach.harness.running.battery import Battery
+from longreach.harness.running.controls import FAMILY
 from longreach.harness.running.resolve import BatteryTask
 from longreach.harness.sample import Grid, Point
 from longreach.harness.tokenizer import Tokenizer
@@ -103,7 +104,8 @@ def headline_of(battery: Battery, tasks: Sequence[BatteryTask]) -> dict[str, tup
     """Labels by capability: as the battery declares, else every task of the capability."""
     found = {}
     for capability in ("retrieval", "reasoning"):
-        every = tuple(task.label for task in tasks if task.task.info.capability == capability)
+        own = [task for task in tasks if task.task.info.family != FAMILY]
+        every = tuple(task.label for task in own if task.task.info.capability == capability)
         labels = battery.headline.get(capability, every)
         if labels:
             found[capability] = labels
@@ -142,7 +144,7 @@ def _lengths(
             infeasible.append(Infeasible(task=task.label, length=length, reason=reason, minimum=None))
         elif kept or (problem := _problem(task, length, battery.seed, tokenizer)) is None:
             kept.append(length)  # what fits a short prompt fits a longer one
-        elif battery.explicit_lengths:
+        elif battery.explicit_lengths and task.task.info.family != FAMILY:
             raise BatteryError(
                 problem.reason if task.task.info.name in problem.reason else f"{task.label}: {problem.reason}"
             )

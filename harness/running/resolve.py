@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from longreach.harness.errors import BatteryError, ConfigError, MissingExtra, Un
 from longreach.harness.model import Model, Price
 from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
 from longreach.harness.running.battery import Battery, Entry, Samples
+from longreach.harness.running.controls import FAMILY, arms, open_task
 from longreach.harness.running.redact import REDACTED, redact_mapping
 from longreach.harness.running.salt import WithSalt
 from longreach.harness.sample import Point, digest
@@ -82,6 +83,8 @@ def resolve_tasks(battery: Battery) -> tuple[BatteryTask, ...]:
         UnknownName, BatteryError, DataError: one line that names the task and the parameter.
     """
     found = [_resolve(entry, battery) for entry in battery.tasks]
+    if battery.controls:
+        found += [arm for task in tuple(found) for arm in _arms(task)]
     for flag, value in (("corpus", battery.corpus), ("needles", battery.needles), ("language", battery.language)):
         if value is not None and not any(_takes(get_task(e.task), _PARAM_OF[flag]) for e in battery.tasks):
             raise BatteryError(
@@ -110,7 +113,7 @@ def _resolve(entry: Entry, battery: Battery) -> BatteryTask:
     params = dict(entry.params)
     for flag, param in _PARAM_OF.items():
         value = getattr(battery, flag)
-        if value is not None and _takes(plain, param) and param not in params:
+        if value is not None and _takes(plain, param) and param not in params and "arm" not in params:
             params[param] = value
     params |= entry.flags
     defaults = _fields(plain)
@@ -118,7 +121,7 @@ def _resolve(entry: Entry, battery: Battery) -> BatteryTask:
         if name in defaults:  # get_task names an unknown one
             params[name] = _checked(entry.label, name, value, defaults[name])
     try:
-        task = get_task(entry.task, **params)
+        task = open_task(entry.task, **params)
     except UnknownName:
         raise
     except ConfigError as error:
@@ -131,6 +134,21 @@ def _resolve(entry: Entry, battery: Battery) -> BatteryTask:
         depths=entry.depths or battery.depths,
         samples=entry.samples or battery.samples,
     )
+
+
+def _arms(task: BatteryTask) -> Iterator[BatteryTask]:
+    """The control arms of one task, at one length each."""
+    if task.task.info.family == FAMILY:
+        return
+    for control, length in arms(task.task, task.lengths):
+        yield BatteryTask(
+            label=f"{task.label} ({control.arm})",
+            task=control,
+            params={"arm": control.arm, "of": control.of},
+            lengths=(length,),
+            depths=task.depths,
+            samples=task.n(min(task.lengths)),
+        )
 
 
 def _checked(label: str, name: str, value: Any, default: Any) -> Any:

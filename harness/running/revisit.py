@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from longreach.harness.errors import LongreachError, RunFolderError
 from longreach.harness.model import Response
 from longreach.harness.record import Record
-from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
+from longreach.harness.registry import open_model, open_tokenizer, takes_option
+from longreach.harness.running.controls import open_task
 from longreach.harness.running.redact import REDACTED
 from longreach.harness.running.resolve import open_counter, with_system
 from longreach.harness.running.results import write_results
@@ -83,7 +84,7 @@ def _recipes(config: Mapping[str, Any], records: Mapping[str, Record]) -> Iterat
     tasks: dict[str, Task] = {}
     for entry in config["tasks"]:
         params = {name: tuple(value) if isinstance(value, list) else value for name, value in entry["params"].items()}
-        task = tasks[entry["label"]] = get_task(entry["task"], **params)
+        task = tasks[entry["label"]] = open_task(entry["task"], **params)
         if task_id(task) != entry["id"]:
             raise RunFolderError(
                 f"the run used task {entry['id']}, this installation has {task_id(task)}; use the version of longreach "

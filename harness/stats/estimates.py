@@ -25,6 +25,8 @@ from longreach.harness.stats.verdict import OtherRules, effective, headline_task
 from longreach.harness.stats.zones import Zone, dead_zones
 from longreach.harness.task import THRESHOLDS
 
+CONTROL = "control"
+"""Family of the control arms."""
 MEASURED_BY = {"retrieval": "niah", "reasoning": "reasoning"}
 """Battery that measures a capability."""
 
@@ -49,6 +51,8 @@ class Estimates:
     position: Mapping[str, Any]
     length: Mapping[str, Any]
     conditions: tuple[Condition, ...]
+    controls: tuple[Curve, ...]
+    """Control arms: the same questions without the haystack, or in a short context. Nothing else uses them."""
     latency: Mapping[str, Any]
     cost: Mapping[str, Any]
     wrong: Sequence[Mapping[str, Any]]
@@ -109,7 +113,12 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
     states = last_states(records)
     vendor = [record for record in states if record.origin == "vendor"]
     states = [record for record in states if record.origin != "vendor"]
-    facts = task_facts(config, states)
+    every = task_facts(config, states)
+    facts = {label: fact for label, fact in every.items() if fact.family != CONTROL}
+    arms = {label: fact for label, fact in every.items() if fact.family == CONTROL}
+    asked = states
+    aside = [record for record in states if record.task in arms]
+    states = [record for record in states if record.task not in arms]
     scanned = view_scans(states, config)
     cells = build_cells(scanned.records, config, facts)
     infeasible = _infeasible(config)
@@ -148,8 +157,9 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         position=no_bias() if scanned.reports else position_bias(cells, testable),
         length=no_bias() if scanned.reports else length_bias(cells, testable),
         conditions=conditions(cells, config),
+        controls=_controls(aside, config, arms),
         latency=latency(states),
-        cost=cost(states, (config.get("model") or {}).get("price")),
+        cost=cost(asked, (config.get("model") or {}).get("price")),
         wrong=wrong_answers(states),
         examples=examples(scanned.records),
         recycled=recycled_shares(states),
@@ -163,6 +173,15 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         bias=bias_of(cells, states, facts),
         unused=set_aside(states, scanned),
     )
+
+
+def _controls(
+    records: Sequence[Record], config: Mapping[str, Any], facts: Mapping[str, TaskFacts]
+) -> tuple[Curve, ...]:
+    """Curves of the control arms, one length each."""
+    cells = build_cells(records, config, facts)
+    labels = [label for label in facts if any(cell.task == label for cell in cells)]
+    return tuple(make_curve(label, "task", (label,), cells, facts) for label in labels)
 
 
 def _depths(cells: Sequence[Cell], tasks: Sequence[str]) -> list[float]:

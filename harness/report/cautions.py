@@ -7,7 +7,7 @@ from typing import Any
 from longreach.harness.lengths import format_length
 from longreach.harness.report.bias_text import bias_sentences
 from longreach.harness.report.card_tables import WORDS, infeasible_lines, tested_text
-from longreach.harness.report.wording import join_words, percent
+from longreach.harness.report.wording import counts_text, join_words, percent
 from longreach.harness.stats.curves import MAX_UNANSWERED, Curve
 from longreach.harness.stats.estimates import Estimates, command_for
 from longreach.harness.stats.verdict import unanswered_note
@@ -194,9 +194,12 @@ def _first_failures(estimates: Estimates) -> list[str]:
                 f"{capability.capitalize()} {words} at {format_length(below.length)}: {percent(below.mean)} "
                 f"({percent(below.limits.low)} to {percent(below.limits.high)}, n {below.n:,})."
             )
-        elif any(point.tested for point in curve.points):
+        elif tested := [point for point in curve.points if point.tested]:
+            passed = sum(point.state == "pass" for point in tested)
+            counts = counts_text(point.n for point in tested)
             found.append(
-                f"{capability.capitalize()} stays at or above {percent(curve.threshold or 0)} at every tested length."
+                f"{capability.capitalize()}: the mean is not below {percent(curve.threshold or 0)} at any tested length; "
+                f"{passed} of {len(tested)} lengths pass beyond doubt (n {counts})."
             )
     return found
 

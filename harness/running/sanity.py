@@ -50,7 +50,7 @@ def broken_headlines(plan: Plan, records: Mapping[str, Record]) -> dict[str, str
             for record in records.values()
             if record.task in labels and record.length == length and record.outcome in COUNTED
         ]
-        chance = max(plan.tasks[label].task.info.chance for label in labels)
+        chance = sum(plan.tasks[label].task.info.chance for label in labels) / len(labels)
         floor = max(FLOOR, min(2 * chance, (1 + chance) / 2))
         mean = sum(record.score or 0.0 for record in counted) / len(counted) if counted else 0.0
         if len(counted) >= FEWEST and mean < floor:

@@ -153,8 +153,19 @@ def _notes(curve: Curve, blocker: CurvePoint | None, tail: float) -> list[str]:
             notes.append(unanswered_note(point))
             break
     if blocker is not None and blocker.tested and (again := _passes_again(curve, blocker)):
-        notes.append(f"Non-monotone: fails at {format_length(blocker.length)}, passes again at {format_length(again)}.")
+        notes.append(_non_monotone(blocker, again))
     return notes
+
+
+def _non_monotone(lost: CurvePoint, again: CurvePoint) -> str:
+    """The words pass and fail only where the intervals say so."""
+    where, later = format_length(lost.length), format_length(again.length)
+    if lost.state == "fail" and again.state == "pass":
+        return f"Non-monotone: fails at {where}, passes again at {later}."
+    return (
+        f"Perhaps non-monotone: the mean is below the threshold at {where} ({lost.state}, n {lost.n:,}) and not below "
+        f"it at {later} ({again.state}, n {again.n:,})."
+    )
 
 
 def unanswered_note(point: CurvePoint) -> str:
@@ -171,11 +182,11 @@ def unanswered_note(point: CurvePoint) -> str:
     )
 
 
-def _passes_again(curve: Curve, lost: CurvePoint) -> int | None:
+def _passes_again(curve: Curve, lost: CurvePoint) -> CurvePoint | None:
     threshold = curve.threshold or 0.0
     if (lost.mean or 0.0) >= threshold:
         return None
-    return next((p.length for p in curve.points if p.length > lost.length and (p.mean or 0.0) >= threshold), None)
+    return next((p for p in curve.points if p.length > lost.length and (p.mean or 0.0) >= threshold), None)
 
 
 def other_rules(curve: Curve) -> OtherRules:

@@ -210,6 +210,15 @@ def test_passing_again_above_a_failure_is_said_and_not_claimed(make: Any, estima
     assert result.rules["retrieval"].largest_passing == 16 * K
 
 
+def test_undecided_lengths_are_not_said_to_fail_or_to_pass(make: Any, estimated: Any) -> None:
+    records = make.row("niah.single", {256: 36}, 36) + make.row("niah.single", {512: 8}, 9)
+    records += make.row("niah.single", {1024: 6}, 6)
+    assert estimated(records).effective["retrieval"].notes == (
+        "Perhaps non-monotone: the mean is below the threshold at 512 (undecided, n 9) and not below it at 1k "
+        "(undecided, n 6).",
+    )
+
+
 def test_other_rules_use_the_same_means(make: Any, estimated: Any) -> None:
     rules = estimated(make.row("niah.single", {K: 100, 4 * K: 90, 8 * K: 86, 16 * K: 80}, 100)).rules["retrieval"]
     assert (rules.ruler, rules.nolima, rules.nolima_base, rules.largest_passing) == (8 * K, 8 * K, 1.0, 4 * K)

@@ -1,7 +1,7 @@
 """What a reader must know before trusting a card: warnings, where the model breaks, what the card does not show."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longreach.harness.lengths import format_length
@@ -104,7 +104,7 @@ def _side_tasks(estimates: Estimates) -> list[str]:
 def _united(config: Mapping[str, Any]) -> list[str]:
     """Runs that were counted together although something that may change an answer differs between them."""
     found = []
-    entries = config.get("united") or ()
+    entries: Sequence[Mapping[str, Any]] = config.get("united") or ()
     for entry in entries:
         if differs := entry.get("differs") or ():
             more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""

@@ -109,7 +109,8 @@ def _rendered(source: str, context: Mapping[str, Any], *, html: bool) -> str:
 
 def _environment(html: bool) -> Any:
     from jinja2 import DictLoader, StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+    from jinja2.exceptions import SecurityError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     from longreach.harness.report.wording import code, markdown
 

@@ -8,8 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from longreach.harness.errors import BatteryError, ConfigError
 from longreach.harness.lengths import parse_depths, parse_length, parse_lengths, split
 from longreach.harness.registry import did_you_mean
+from longreach.harness.running.malformed import refusal, shown
 
 _ENTRY_KEYS = ("task", "label", "lengths", "depths", "samples")
+_LISTED = (str, int, float, list, tuple, type(None))
 Samples = int | dict[int, int]
 
 
@@ -17,6 +19,8 @@ def _read(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`parse` for a validator: None stays None, and its error becomes one that pydantic can place."""
 
     def read(value: Any) -> Any:
+        if parse in (parse_lengths, parse_depths) and not isinstance(value, _LISTED):
+            raise ValueError(f"{shown(value)} is not a list; write the values one by one, such as [4k, 8k]")
         try:
             return None if value is None else parse(value)
         except ConfigError as error:
@@ -63,14 +67,21 @@ class Entry(_Strict):
     def _open(cls, value: Any) -> Any:
         if isinstance(value, str):
             value = {"task": value}
-        if not isinstance(value, Mapping) or not isinstance(value.get("task"), str):
-            raise ValueError(f"{value!r} is not a task; write its name, or {{task: name, ...}}")  # noqa: TRY004 - pydantic
-        if "params" in value:
-            return dict(value)
-        params = {name: item for name, item in value.items() if name not in _ENTRY_KEYS}
-        shown = ",".join(f"{name}={item}" for name, item in sorted(params.items()))
+        if isinstance(value, Entry):
+            return value
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{shown(value)} is not a task; write its name, or {{task: name, ...}}")  # noqa: TRY004 - pydantic
+        if not isinstance(value.get("task"), str):
+            names = [str(name) for name in value]
+            near = [key for key in names if key not in _ENTRY_KEYS and did_you_mean(key, ["task"]).startswith("did")]
+            mend = f"unknown key {near[0]!r}; did you mean 'task'?" if near else "write its name, or {task: name, ...}"
+            raise ValueError(f"{shown(dict(value))} names no task; {mend}")  # noqa: TRY004 - pydantic
         entry = {name: value[name] for name in _ENTRY_KEYS if name in value}
-        return {"label": f"{value['task']}[{shown}]" if shown else value["task"], **entry, "params": params}
+        params = {name: item for name, item in value.items() if name not in _ENTRY_KEYS}
+        if "params" in value:
+            entry, params = dict(value), value["params"] if isinstance(value["params"], Mapping) else {}
+        marks = ",".join(f"{name}={item}" for name, item in sorted(params.items(), key=lambda pair: str(pair[0])))
+        return {"label": f"{value['task']}[{marks}]" if marks else value["task"], "params": params, **entry}
 
     _lengths = field_validator("lengths", mode="before")(_read(parse_lengths))
     _depths = field_validator("depths", mode="before")(_read(parse_depths))
@@ -136,10 +147,14 @@ class Battery(_Strict):
     @field_validator("headline", mode="before")
     @classmethod
     def _known_capabilities(cls, value: Any) -> Any:
-        for name in value if isinstance(value, Mapping) else ():
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{shown(value)} is not a headline; write for example {{retrieval: [niah.single]}}")  # noqa: TRY004 - pydantic
+        for name, labels in value.items():
             if name not in ("retrieval", "reasoning"):
-                raise ValueError(f"headline is for retrieval or reasoning, not {name!r}")
-        return {name: split(labels) for name, labels in dict(value).items()}
+                raise ValueError(f"headline is for retrieval or reasoning, not {shown(name)}")
+            if not isinstance(labels, str | list | tuple):
+                raise ValueError(f"{shown(labels)} is not a list of tasks; write for example [niah.single]")  # noqa: TRY004 - pydantic
+        return {name: split(labels) for name, labels in value.items()}
 
     @model_validator(mode="after")
     def _consistent(self) -> "Battery":
@@ -153,23 +168,31 @@ class Battery(_Strict):
         return self
 
 
+_MODELS = {"": Battery, "tasks": Entry, "price": Prices}
+"""The model of what stands under a key."""
+
+
 def validate(data: Mapping[str, Any], origin: str) -> Battery:
     """The battery in `data`; an error names `origin`, the key and the nearest right one, in one line."""
     try:
         return Battery.model_validate(data)
     except ValidationError as error:
-        # A misspelt key comes before what is missing because of it.
-        first = min(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
-        where = ".".join(str(part) for part in first["loc"]) or "battery"
-        if first["type"] == "extra_forbidden":
-            name = str(first["loc"][-1])
-            known = (
-                Battery.model_fields
-                if len(first["loc"]) == 1
-                else Prices.model_fields
-                if "price" in first["loc"]
-                else Entry.model_fields
-            )
-            raise BatteryError(f"{origin}: unknown key {where!r}; {did_you_mean(name, known)}") from error
-        message = first["msg"].removeprefix("Value error, ")
-        raise BatteryError(f"{origin}: {where}: {message}") from error
+        raise refusal(error, origin, _MODELS) from error
+
+
+def validate_entries(data: Mapping[str, Any], origin: str) -> list[Entry]:
+    """The tasks in `data`, checked before flags touch them; errors as of `validate`."""
+    given = data.get("tasks")
+    if isinstance(given, str):
+        given = split(given)
+    if given is None or given == []:
+        return []  # `validate` says what is missing
+    if not isinstance(given, list | tuple):
+        raise BatteryError(f"{origin}: tasks: {shown(given)} is not a list; write task names, such as [niah.single]")
+    found = []
+    for number, entry in enumerate(given):
+        try:
+            found.append(Entry.model_validate(entry))
+        except ValidationError as error:
+            raise refusal(error, origin, _MODELS, at=f"tasks.{number}") from error
+    return found

@@ -16,8 +16,9 @@ import yaml
 from longreach.harness.errors import BatteryError, UnknownName
 from longreach.harness.lengths import split
 from longreach.harness.registry import did_you_mean
-from longreach.harness.running.battery import Battery, Entry, validate
+from longreach.harness.running.battery import Battery, validate, validate_entries
 from longreach.harness.running.config import battery_of_config
+from longreach.harness.running.malformed import check_size, shown
 from longreach.harness.running.options import Options
 
 DEFAULT = "quick"
@@ -33,7 +34,7 @@ def builtin_names() -> list[str]:
 def builtin_text(name: str) -> str:
     """YAML text of a built-in battery."""
     if name not in builtin_names():
-        raise UnknownName(f"there is no battery {name!r}; {did_you_mean(name, builtin_names())}, or a YAML file")
+        raise UnknownName(f"there is no battery {name!r} and no such YAML file; {did_you_mean(name, builtin_names())}")
     text: str = _shelf().joinpath(f"{name}.yaml").read_text(encoding="utf-8")
     return text
 
@@ -65,9 +66,12 @@ def load_battery(options: Options) -> Battery:
         data, origin = _read(Path(str(name))), str(name)
     else:
         data, origin = _builtin(str(name)), f"battery {name!r}"
+    for key in ("model_args", "headers", "price"):
+        if not isinstance(data.get(key) or {}, Mapping):
+            raise BatteryError(f"{origin}: {key}: {shown(data[key])} is not a mapping, such as {{name: value}}")
     if options.battery is not None and only:
         data = _narrow(data, only, origin)
-    return validate(data | _overrides(options, data), origin)
+    return validate(data | _overrides(options, data, origin), origin)
 
 
 def _builtin(name: str) -> dict[str, Any]:
@@ -90,8 +94,11 @@ def _read(path: Path) -> dict[str, Any]:
 def _parse(text: str, origin: str) -> dict[str, Any]:
     try:
         data = yaml.safe_load(text)
+        check_size(data, origin)
     except yaml.YAMLError as error:
         raise BatteryError(f"{origin} is not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise BatteryError(f"{origin} is nested too deeply to be a battery") from error
     if not isinstance(data, dict):
         raise BatteryError(f"{origin} holds no battery; `longreach batteries niah` prints one to start from")
     return data
@@ -99,20 +106,18 @@ def _parse(text: str, origin: str) -> dict[str, Any]:
 
 def _narrow(data: dict[str, Any], only: list[str], origin: str) -> dict[str, Any]:
     """The battery with only the named tasks (by label or by task), headlines cut to them."""
-    entries = [Entry.model_validate(entry) for entry in data.get("tasks", ())]
+    entries = validate_entries(data, origin)
     known = {entry.label for entry in entries} | {entry.task for entry in entries}
     for name in only:
         if name not in known:
             raise BatteryError(f"task {name!r} is not in {origin}; {did_you_mean(name, known)}")
     kept = [entry for entry in entries if entry.label in only or entry.task in only]
+    narrowed = data | {"tasks": [entry.model_dump() for entry in kept]}
+    if not isinstance(data.get("headline"), Mapping):
+        return narrowed  # `validate` looks at what it is
     labels = {entry.label for entry in kept}
-    headline = {
-        key: [label for label in split(group) if label in labels] for key, group in data.get("headline", {}).items()
-    }
-    return data | {
-        "tasks": [entry.model_dump() for entry in kept],
-        "headline": {key: group for key, group in headline.items() if group},
-    }
+    headline = {key: [label for label in split(group) if label in labels] for key, group in data["headline"].items()}
+    return narrowed | {"headline": {key: group for key, group in headline.items() if group}}
 
 
 _PLAIN = (
@@ -121,10 +126,10 @@ _PLAIN = (
 )
 
 
-def _overrides(options: Options, data: Mapping[str, Any]) -> dict[str, Any]:
+def _overrides(options: Options, data: Mapping[str, Any], origin: str) -> dict[str, Any]:
     """Fields of the battery that flags replace."""
     found = {name: value for name in _PLAIN if (value := getattr(options, name)) is not None}
-    entries = [Entry.model_validate(entry).model_dump() for entry in data.get("tasks") or ()]
+    entries = [entry.model_dump() for entry in validate_entries(data, origin)]
     cleared = [name for name in ("lengths", "depths", "samples") if getattr(options, name) is not None]
     for entry in entries:
         entry.update(dict.fromkeys(cleared))  # a flag holds for every task

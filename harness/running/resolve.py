@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,7 +90,19 @@ def resolve_tasks(battery: Battery) -> tuple[BatteryTask, ...]:
             raise BatteryError(
                 f"--{flag} has no effect: no task of this battery takes it; drop it or choose other tasks"
             )
+    _check_headline(battery, found)
     return tuple(found)
+
+
+def _check_headline(battery: Battery, tasks: Iterable[BatteryTask]) -> None:
+    feeds = {task.label: task.task.info.capability for task in tasks}
+    for capability, labels in battery.headline.items():
+        for label in labels:
+            if feeds[label] != capability:
+                raise BatteryError(
+                    f"battery {battery.name!r}: headline.{capability} names {label!r}, which is a task of {feeds[label]}; "
+                    f"take it out, or name tasks of {capability} (`longreach tasks` lists them)"
+                )
 
 
 _PARAM_OF = {"corpus": "haystack", "needles": "needles", "language": "language"}

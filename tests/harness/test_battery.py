@@ -123,6 +123,12 @@ def test_parameters_in_the_file_show_in_the_label_and_flags_do_not(file: Path) -
     assert all(task.params["haystack"] == "repeat" for task in tasks)
 
 
+def test_parameters_may_stand_under_params_too(file: Path) -> None:
+    file.write_text(_GRID + "tasks: [{task: niah.multi, params: {needles: 4}}]\n")
+    (entry,) = load(battery=file).tasks
+    assert (entry.label, entry.params) == ("niah.multi[needles=4]", {"needles": 4})
+
+
 def test_a_flag_can_address_one_of_two_variants_by_its_label(file: Path) -> None:
     file.write_text(
         "lengths: [2k]\ndepths: [0.5]\ntasks:\n  - {task: niah.multi, label: few, needles: 2}\n  - niah.multi\n"
@@ -153,6 +159,58 @@ def test_a_wrong_battery_file_is_one_line_with_file_and_key(file: Path, text: st
         load(battery=file)
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+_GRID = "lengths: [4k]\ndepths: [0.5]\n"
+_NIAH = _GRID + "tasks: [niah.single]\n"
+
+
+def _bomb() -> str:
+    """Nine levels of nine aliases: 9**9 values in a few hundred bytes."""
+    lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 9)]
+    return "\n".join([*lines, "tasks: *l8\n"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (_GRID + "tasks: 5\n", "tasks: 5 is not a list; write task names"),
+        (_GRID + "tasks: {a: b}\n", "is not a list; write task names"),
+        (_GRID + "tasks: [null]\n", "tasks.0: None is not a task"),
+        (_GRID + "tasks: [[niah.single]]\n", "tasks.0: ['niah.single'] is not a task"),
+        (_GRID + "tasks: [{tusk: niah.single}]\n", "unknown key 'tusk'; did you mean 'task'?"),
+        (_GRID + "tasks: &a [*a]\n", "a YAML alias holds itself"),
+        (_GRID + _bomb(), "unfold to more than 1,000,000 values"),
+        (_GRID + "tasks: [{task: niah.single, params: 3}]\n", "tasks.0.params: 3 is not a mapping"),
+        (_GRID + "tasks: []\n", "write a list of task names"),
+        (_NIAH + "headline: 7\n", "headline: 7 is not a headline"),
+        (_NIAH + "headline: {retrieval: 7}\n", "headline: 7 is not a list of tasks"),
+        (_NIAH + "headline: {reasoning: [niah.single]}\n", "which is a task of retrieval"),
+        (_NIAH + "seed: abc\n", "seed: 'abc' is not a whole number"),
+        (_NIAH + "temperature: hot\n", "temperature: 'hot' is not a number"),
+        (_NIAH + "concurrency: -3\n", "concurrency: -3 is out of range; it must be >= 1"),
+        (_NIAH + "model_args: 7\n", "model_args: 7 is not a mapping"),
+        ("tasks: [niah.single]\nlengths: [4k]\n", "depths: is missing; write for example depths"),
+        ("tasks: [niah.single]\nlengths: {4k: 1}\ndepths: [0.5]\n", "lengths: {'4k': 1} is not a list"),
+        ("tasks: " + "[" * 5000, "nested too deeply"),
+    ],
+)
+def test_a_malformed_battery_is_refused_in_our_words(file: Path, text: str, message: str) -> None:
+    file.write_text(text)
+    with pytest.raises(BatteryError) as caught:
+        resolve_tasks(load(battery=file))
+    said = str(caught.value)
+    assert message in said
+    assert "\n" not in said
+    assert len(said) < 400
+
+
+@pytest.mark.parametrize("key", ["tasks: 5", "tasks: [null]", "tasks: [{tusk: niah.single}]"])
+def test_narrowing_a_malformed_battery_is_refused_too(file: Path, key: str) -> None:
+    file.write_text(f"{_GRID}{key}\n")
+    with pytest.raises(BatteryError, match="tasks"):
+        load(battery=file, tasks="niah.single")
 
 
 @pytest.mark.parametrize(

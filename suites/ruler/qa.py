@@ -35,8 +35,8 @@ SLACK = 3
 """Tokens that may be left over when the last document is chosen by its size."""
 TRIED = 16
 """Documents that may be changed for one that fits better."""
-CUT_FROM = 2
-"""Tokens left over from which a document is cut, where none fits: the blank lines at the end save two more."""
+CUT_FROM = 4
+"""Tokens left over from which a document is cut, where none fits."""
 
 DEPARTURES = (
     *COMMON_DEPARTURES,
@@ -208,9 +208,13 @@ def _compose(
     order = permutation(rng, n)
     bodies = texts[order]
     text = joined(pool.headings.texts[:n], bodies)[2:] + rest  # no blank lines before the first document
-    starts = np.cumsum(np.fromiter(map(len, bodies), dtype=np.int64, count=n)) / len(text)
+    sizes = [np.fromiter(map(len, column), dtype=np.int64, count=n) for column in (pool.headings.texts[:n], bodies)]
+    starts = np.cumsum(sizes[0] + sizes[1]) / len(text)
     gold = np.flatnonzero(order < len(asked.gold))
-    end = count(tokenizer, bodies[-1][-CONTEXT:] + "\n\n") - count(tokenizer, bodies[-1][-CONTEXT:])
+    last = bodies[-1][-CONTEXT:]
+    end = count(tokenizer, last + "\n\n") - count(tokenizer, last)
+    if rest:
+        end -= count(tokenizer, last + rest[:CONTEXT]) - count(tokenizer, last) - count(tokenizer, rest[:CONTEXT])
     return Composed(
         text=text,
         n_tokens=n_tokens - left + n_rest - end,
@@ -232,6 +236,8 @@ def _own(
         if number in asked.gold or size <= left:
             numbers.append(number)
             left -= size
+    if len(asked.gold) < len(numbers) <= len(asked.related):  # not all fit: the last one is chosen by its size
+        left += count(tokenizer, found.texts[numbers.pop()] + "\n\n") + int(pool.headings.counts[len(numbers)])
     return numbers, left
 
 
@@ -244,9 +250,7 @@ def _filler(pool: Pool, own: set[int], n_own: int, left: int, rng: random.Random
     order = np.tile(order, copies + 1)[: pool.headings.counts.size - n_own]
     total = np.cumsum(pool.sizes[order] + pool.headings.counts[n_own : n_own + order.size])
     n = int(np.searchsorted(total, left, side="right"))
-    if n == 0:
-        return order[:0], left, int(order[0]) if left > 0 else None
-    left -= int(total[n - 1])
+    left -= int(total[n - 1]) if n else 0
     places, spare = order[:n].copy(), int(order[n])
     free = np.zeros(pool.chosen.size, dtype=np.bool_)
     free[order[n:n_once] if n < n_once else order] = True

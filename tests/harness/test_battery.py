@@ -26,9 +26,13 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "mine.yaml"
 
 
+GENERATED = ("ruler.qa_1.documents=generated", "ruler.qa_2.documents=generated")
+
+
 @pytest.mark.parametrize("name", builtin_names())
 def test_every_built_in_battery_can_be_planned(name: str) -> None:
-    battery = load(battery=name)
+    # RULER's own texts are in a package that no test needs.
+    battery = load(battery=name, corpus="mixed", set=GENERATED) if name == "ruler" else load(battery=name)
     assert battery.name == name
     assert plan_of(battery, window=8192 if battery.cut_at_window else None).items
 

@@ -251,6 +251,8 @@ class FaultServer:
                 self.headers.append(request.headers.copy())
                 reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
             return await self._say(request, reply)
+        except ConnectionResetError:  # the client was killed: nobody reads this
+            return web.Response()
         finally:
             self.in_flight -= 1
 

@@ -151,25 +151,30 @@ def _size_sentence(capability: str, point: CurvePoint, threshold: float) -> str 
 
 
 def control_rows(estimates: Estimates) -> list[list[str]]:
-    """Label, length, mean with its interval and n, and what that says."""
-    rows = []
+    """Task, mean without context, mean in a short context, what that says; one row per task."""
+    rows: dict[str, list[str]] = {}
     for curve in estimates.controls:
-        for point in curve.points:
-            limits = point.limits
-            if point.mean is None or limits is None:
-                rows.append([curve.name, format_length(point.length), "not tested", ""])
-                continue
-            mean = f"{percent(point.mean)} ({percent(limits.low)} to {percent(limits.high)}, n {point.n:,})"
-            rows.append([curve.name, format_length(point.length), mean, _control_word(curve, limits)])
-    return rows
+        task, _, arm = curve.name.rpartition(" (")
+        row = rows.setdefault(task, [task, "-", "-", ""])
+        column = 1 if arm.startswith("no ") else 2
+        row[column] = "; ".join(_control_text(point) for point in curve.points)
+        words = [row[3], *(_control_word(curve, column, point.limits) for point in curve.points if point.limits)]
+        row[3] = "; ".join(word for word in words if word)
+    return list(rows.values())
 
 
-def _control_word(curve: Curve, limits: Interval) -> str:
-    if curve.name.endswith("(no context)"):
-        known = limits.low > curve.chance
-        return "above chance: some answers are known or guessed without the haystack" if known else "at chance"
-    threshold = curve.threshold or 0.0
-    return "fails even here: the task, not the length" if limits.high < threshold else ""
+def _control_text(point: CurvePoint) -> str:
+    limits = point.limits
+    if point.mean is None or limits is None:
+        return "not tested"
+    span = f"{percent(limits.low)} to {percent(limits.high)}"
+    return f"{percent(point.mean)} ({span}, n {point.n:,}) at {format_length(point.length)}"
+
+
+def _control_word(curve: Curve, column: int, limits: Interval) -> str:
+    if column == 1:
+        return "some answers are known or guessed without the haystack" if limits.low > curve.chance else ""
+    return "fails even in a short context: the task, not the length" if limits.high < (curve.threshold or 0.0) else ""
 
 
 def condition_rows(estimates: Estimates) -> list[tuple[str, list[ScoreCell]]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from longreach.harness.lengths import format_length
 from longreach.harness.report.cautions import curve_words
-from longreach.harness.report.figures import Drawing, drawable, render
+from longreach.harness.report.figures import Drawing, drawable, length_labels, render
 from longreach.harness.report.palette import CAPABILITY, INK, MUTED
 from longreach.harness.report.wording import percent
 from longreach.harness.stats.curves import Curve, CurvePoint, runs_of
@@ -84,10 +84,7 @@ def _frame(axes: "Axes", lengths: Sequence[int], advertised: int | None) -> None
     axes.set_ylim(-0.17, 1.06)
     axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0%", "20%", "40%", "60%", "80%", "100%"])
     ticks = sorted({*lengths, *([advertised] if advertised else [])})
-    step = max(1, math.ceil(len(ticks) / 14))
-    axes.set_xticks(
-        [math.log2(tick) for tick in ticks], [format_length(t) if i % step == 0 else "" for i, t in enumerate(ticks)]
-    )
+    axes.set_xticks([math.log2(tick) for tick in ticks], length_labels(ticks, ends, 0.06))
     axes.axhline(0, color=MUTED, linewidth=0.8)
     axes.annotate(
         "effective\nlength",

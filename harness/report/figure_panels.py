@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from longreach.harness.lengths import format_length
 from longreach.harness.report.cautions import curve_words
 from longreach.harness.report.figure_curve import coincide
-from longreach.harness.report.figures import Drawing, drawable, render
+from longreach.harness.report.figures import Drawing, drawable, length_labels, render
 from longreach.harness.report.palette import CAPABILITY, INK, MUTED
 from longreach.harness.stats.curves import Curve, runs_of
 from longreach.harness.stats.estimates import Estimates
@@ -85,10 +84,7 @@ def _frame(axes: "Axes", lengths: Sequence[int], ends: Sequence[int], *, labelle
     axes.set_ylim(-0.04, 1.06)
     axes.set_yticks([0, 0.5, 1.0], ["0%", "50%", "100%"])
     ticks = sorted({*lengths, max(ends)})
-    step = max(1, math.ceil(len(ticks) / 6))
-    axes.set_xticks(
-        [math.log2(tick) for tick in ticks], [format_length(t) if i % step == 0 else "" for i, t in enumerate(ticks)]
-    )
+    axes.set_xticks([math.log2(tick) for tick in ticks], length_labels(ticks, ends, 0.17))
     axes.tick_params(labelsize=8.5, labelbottom=labelled)
     for height in (0.5, 1.0):
         axes.axhline(height, color=MUTED, linewidth=0.5, alpha=0.22, zorder=0)

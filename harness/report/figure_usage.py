@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longreach.harness.lengths import format_length
-from longreach.harness.report.figures import Drawing, drawable, render
+from longreach.harness.report.figures import Drawing, drawable, length_labels, render
 from longreach.harness.report.palette import INK, MUTED
 from longreach.harness.report.wording import seconds, usd
 from longreach.harness.stats.estimates import Estimates
@@ -49,10 +49,7 @@ def draw_usage(estimates: Estimates, title: str) -> Drawing | None:
 
 
 def _length_axis(axes: "Axes", lengths: Sequence[int]) -> None:
-    step = max(1, math.ceil(len(lengths) / 6))
-    axes.set_xticks(
-        [math.log2(k) for k in lengths], [format_length(k) if i % step == 0 else "" for i, k in enumerate(lengths)]
-    )
+    axes.set_xticks([math.log2(length) for length in lengths], length_labels(lengths, lengths, 0.12))
     low, high = math.log2(lengths[0]), math.log2(lengths[-1])
     margin = max((high - low) * 0.07, 0.35)
     axes.set_xlim(low - margin, high + margin)

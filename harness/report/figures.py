@@ -3,14 +3,16 @@ are touched. The same numbers give the same bytes."""
 
 import functools
 import io
+import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
+from longreach.harness.lengths import format_length
 from longreach.harness.report.palette import CAPABILITY, INK, MUTED
 from longreach.harness.report.wording import plain
 
@@ -91,6 +93,24 @@ def render(figure: "Figure") -> tuple[bytes, str]:
     figure.set_layout_engine("none")  # the layout that was found is kept, so that it is not sought again
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return png.getvalue(), svg.getvalue().decode("utf-8")
+
+
+def length_labels(lengths: Sequence[int], ends: Sequence[int], gap: float) -> list[str]:
+    """A label for each length on a log2 axis; empty where it would touch one to its right.
+
+    Args:
+        lengths: ascending.
+        ends: lengths that the axis must hold.
+        gap: least distance between labels, as a share of the axis.
+    """
+    span = math.log2(max(ends) / min(ends)) or 1.0
+    labels: list[str] = []
+    last = math.inf
+    for length in reversed(lengths):
+        x = math.log2(length) / span
+        labels.append(format_length(length) if last - x >= gap else "")
+        last = x if labels[-1] else last
+    return labels[::-1]
 
 
 def slug(name: str) -> str:

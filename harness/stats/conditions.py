@@ -36,10 +36,11 @@ def _numbers(found: Contrast) -> dict[str, Any]:
 
 def conditions(cells: Sequence[Cell], config: Mapping[str, Any]) -> tuple[Condition, ...]:
     """Every task with parameters in its label whose plain form is in the same run."""
+    known = {cell.task for cell in cells}  # control arms are none of them
     task_of = {entry.get("label") or entry["task"]: entry["task"] for entry in config.get("tasks") or ()}
     found = []
     for label, task in task_of.items():
-        if label == task or task_of.get(task) != task:
+        if label == task or label not in known or task_of.get(task) != task:
             continue
         by_length = {}
         lengths = sorted({cell.length for cell in cells if cell.task == label})

@@ -84,7 +84,8 @@ def test_a_run_shows_its_controls_beside_the_scores_and_in_no_headline(tmp_path:
     assert {cell["task"] for cell in data["cells"]} == {"niah.single", "ruler.vt"}
     assert data["effective_retrieval"]["value"] == 4 * K
     text = run.card.to_markdown()
-    assert "| `niah.single (no context)` | 2k | 0% (0% to 66%, n 2) | at chance |" in text
+    assert "| `niah.single` | 0% (0% to 66%, n 2) at 2k | 100% (34% to 100%, n 2) at 1k |  |" in text
+    assert data["conditions"] == []
     assert "Control arms" in run.card.to_html()
     assert verify(tmp_path / "run") == (16, [])
 

@@ -26,6 +26,8 @@ Texts = NDArray[np.object_]
 T = TypeVar("T")
 
 _TABLES_KEPT = 48
+MEASURED_AT_ONCE = 1 << 20
+"""Characters that are encoded at once when entries are counted."""
 _lock = threading.Lock()
 _key_locks: dict[tuple[object, ...], threading.Lock] = {}
 _tables: OrderedDict[tuple[object, ...], Any] = OrderedDict()
@@ -67,16 +69,25 @@ def remembered(tokenizer: Tokenizer, key: tuple[object, ...], make: Callable[[],
 def measure(tokenizer: Tokenizer, *columns: Sequence[str]) -> tuple[Table, ...]:
     """Tables for units that are one entry of each column, joined; unit follows unit in the text that is counted."""
     n_rows = max(len(column) for column in columns)
-    rows = (-1, *range(n_rows))  # the first unit has nothing before it: it is counted, and left out
-    pieces = [column[row % len(column)] for row in rows for column in columns]
-    edges = np.cumsum(np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces)))
-    _, ends = tokenizer.spans("".join(pieces))
-    before = np.searchsorted(np.maximum.accumulate(ends), edges, side="right") if ends.size else np.zeros_like(edges)
-    counts = np.diff(before, prepend=0).reshape(n_rows + 1, len(columns))[1:]
+    n_characters = sum(sum(map(len, column)) * -(-n_rows // len(column)) for column in columns)
+    step = max(1, n_rows * MEASURED_AT_ONCE // max(1, n_characters))
+    parts = [_measured(tokenizer, columns, start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    counts = np.concatenate(parts)
     return tuple(
         Table(texts=np.array(column, dtype=np.object_), counts=counts[: len(column), index].astype(np.int64))
         for index, column in enumerate(columns)
     )
+
+
+def _measured(tokenizer: Tokenizer, columns: Sequence[Sequence[str]], start: int, stop: int) -> Ints:
+    """Tokens of the entries of some units, shape (stop - start, n_columns)."""
+    rows = range(start - 1, stop)  # the unit before them is counted too, and left out
+    pieces = [column[row % len(column)] for row in rows for column in columns]
+    edges = np.cumsum(np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces)))
+    _, ends = tokenizer.spans("".join(pieces))
+    before = np.searchsorted(np.maximum.accumulate(ends), edges, side="right") if ends.size else np.zeros_like(edges)
+    counts: Ints = np.diff(before, prepend=0).reshape(len(rows), len(columns))[1:]
+    return counts
 
 
 def permutation(rng: random.Random, n: int) -> Ints:

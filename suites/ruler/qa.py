@@ -212,7 +212,7 @@ def _compose(
     starts = np.cumsum(sizes[0] + sizes[1]) / len(text)
     gold = np.flatnonzero(order < len(asked.gold))
     last = bodies[-1][-CONTEXT:]
-    end = count(tokenizer, last + "\n\n") - count(tokenizer, last)
+    end = _size(tokenizer, last) - count(tokenizer, last)
     if rest:
         end -= count(tokenizer, last + rest[:CONTEXT]) - count(tokenizer, last) - count(tokenizer, rest[:CONTEXT])
     return Composed(
@@ -225,6 +225,11 @@ def _compose(
     )
 
 
+def _size(tokenizer: Tokenizer, text: str) -> int:
+    """Tokens of a document with the blank lines after it, where another follows: some tokenizers look ahead of them."""
+    return count(tokenizer, text + "\n\nDocument") - count(tokenizer, "Document")
+
+
 def _own(
     n_tokens: int, tokenizer: Tokenizer, found: Documents, asked: Question, pool: Pool, rng: random.Random
 ) -> tuple[list[int], int]:
@@ -232,12 +237,12 @@ def _own(
     numbers: list[int] = []
     left = n_tokens
     for number in (*asked.gold, *(asked.related[place] for place in permutation(rng, len(asked.related)))):
-        size = count(tokenizer, found.texts[number] + "\n\n") + int(pool.headings.counts[len(numbers)])
+        size = _size(tokenizer, found.texts[number]) + int(pool.headings.counts[len(numbers)])
         if number in asked.gold or size <= left:
             numbers.append(number)
             left -= size
     if len(asked.gold) < len(numbers) <= len(asked.related):  # not all fit: the last one is chosen by its size
-        left += count(tokenizer, found.texts[numbers.pop()] + "\n\n") + int(pool.headings.counts[len(numbers)])
+        left += _size(tokenizer, found.texts[numbers.pop()]) + int(pool.headings.counts[len(numbers)])
     return numbers, left
 
 

@@ -29,7 +29,9 @@ def mean_of_tasks(scores: Mapping[str, float], n_tasks: int = RULER_TASKS) -> fl
         ConfigError: not all of them are there; a mean of fewer is not RULER's.
     """
     if len(scores) != n_tasks:
-        raise ConfigError(f"RULER's score is the mean of {n_tasks} tasks, and {len(scores)} are here; run the others too")
+        raise ConfigError(
+            f"RULER's score is the mean of {n_tasks} tasks, and {len(scores)} are here; run the others too"
+        )
     return sum(scores.values()) / n_tasks
 
 
@@ -90,7 +92,12 @@ def _same(ours: str, printed: str) -> bool:
 
 
 def read_table(
-    text: str, definition: Definition, *, threshold: float | None = None, base_column: str | None = None, source: str = "table"
+    text: str,
+    definition: Definition,
+    *,
+    threshold: float | None = None,
+    base_column: str | None = None,
+    source: str = "table",
 ) -> tuple[TableRow, ...]:
     """Rows of a CSV of scores with their effective lengths.
 
@@ -133,7 +140,9 @@ def _length_columns(header: Sequence[str], source: str) -> dict[int, str]:
             raise DataError(f"{source} has two columns for the length {name!r}; keep one of them")
         found[length] = name
     if not found:
-        raise DataError(f"{source} has no column named after a length, such as 4k or score_4k; it has: {', '.join(header)}")
+        raise DataError(
+            f"{source} has no column named after a length, such as 4k or score_4k; it has: {', '.join(header)}"
+        )
     return dict(sorted(found.items()))
 
 
@@ -142,7 +151,9 @@ def _base_column(header: Sequence[str], asked: str | None, definition: Definitio
         raise DataError(f"{source} has no column {asked!r} for the base score; it has: {', '.join(header)}")
     found = asked or next((name for name in _BASE_COLUMNS if name in header), None)
     if definition == "nolima" and found is None:
-        raise ConfigError(f"definition 'nolima' needs a base score per row; name its column in {source} with --base-column")
+        raise ConfigError(
+            f"definition 'nolima' needs a base score per row; name its column in {source} with --base-column"
+        )
     return found
 
 

@@ -395,3 +395,7 @@ def open_completions_model(rest: str, **options: Any) -> OpenAIModel:
     The prompt is rendered with the tokenizer's chat template if it knows one, else the contents are joined.
     """
     return _open(rest, chat=False, **options)
+
+
+# Their options, for whoever inspects the signature: an unknown one can then be told from them.
+open_model.__wrapped__ = open_completions_model.__wrapped__ = _open  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ faults: {no_answer: 0.02, refused: 0.01}         # shares of points; also overfl
 
 import bisect
 import dataclasses
+import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -120,9 +121,12 @@ def read_profile(path: str) -> Profile:
     try:
         data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
+        shape, at, length = path.partition("@")
+        near = difflib.get_close_matches(shape, ("perfect", "cliff", "logistic"), n=1)
+        hint = f"; did you mean 'sim:{near[0]}{at}{length}'?" if near else ""
         raise ConfigError(
             f"model 'sim:{path}': neither perfect, cliff@LENGTH or logistic@LENGTH nor a profile that can be read "
-            f"({error})"
+            f"({error}){hint}"
         ) from error
     except yaml.YAMLError as error:
         raise ConfigError(f"profile {path} is not YAML: {' '.join(str(error).split())}") from error

@@ -63,6 +63,23 @@ def read_needles(spec: str) -> tuple[NeedleRow, ...]:
     return parse_needles(text, path)
 
 
+def pin_needles(path_or_spec: str) -> str:
+    """The spec of a needle file: `file:PATH#DIGEST`, by its content as it is now.
+
+    Raises:
+        DataError: no such file, a folder, unreadable, or empty.
+    """
+    path = _split(path_or_spec)[0].expanduser()
+    if not path.exists():
+        raise DataError(f"there is no needle file {str(path)!r}; give a .csv, .tsv, .json, .jsonl or .yaml file")
+    if path.is_dir():
+        raise DataError(f"needle file {path} is a folder; name the one file in it that holds the needles")
+    text, digest = read_text_file(path)
+    if not text.strip("\ufeff \t\r\n"):
+        raise DataError(f"needle file {path} is empty; give rows with needle, question and answer")
+    return f"file:{path}#{digest}"
+
+
 def _split(spec: str) -> tuple[Path, str]:
     path, mark, digest = spec.removeprefix("file:").rpartition("#")
     if mark and re.fullmatch(r"[0-9a-f]{16}", digest):

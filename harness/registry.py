@@ -27,7 +27,7 @@ _BUILTIN_TOKENIZERS: Mapping[str, Callable[[], Tokenizer]] = {"bytes": BytesToke
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` did you mean 'x'?` with the nearest known name, or the list of all when nothing is near."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
     return f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(known)}"
 
 
@@ -110,7 +110,9 @@ def _load(group: str, kind: str, spec: str) -> tuple[Callable[..., Any], str]:
     scheme, _, rest = spec.partition(":")
     found = {point.name: point for point in reversed(_points(group))}
     if scheme not in found:
-        raise UnknownName(f"there is no {kind} {spec!r}; schemes: {did_you_mean(scheme, found)}")
+        raise UnknownName(
+            f"there is no {kind} {spec!r}: its scheme {scheme!r} is unknown; {did_you_mean(scheme, found)}"
+        )
     opener: Callable[..., Any] = found[scheme].load()
     return opener, rest
 
@@ -140,6 +142,7 @@ def open_model(spec: str, **options: Any) -> Model:
         UnknownName: no such scheme or option. MissingExtra, ModelUnusable: from the opener.
     """
     opener, rest = _load("longreach.models", "model", spec)
+    _check_options(spec, opener, options)
     try:
         model: Model = opener(rest, **options)
     except TypeError as error:
@@ -147,6 +150,17 @@ def open_model(spec: str, **options: Any) -> Model:
             raise
         raise UnknownName(f"model {spec!r}: {error}; see `longreach models`") from error
     return model
+
+
+def _check_options(spec: str, opener: Callable[..., Any], options: Iterable[str]) -> None:
+    found = inspect.signature(opener).parameters.values()
+    if any(item.kind is item.VAR_KEYWORD for item in found):
+        return
+    known = [item.name for item in found if item.kind is item.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            mend = did_you_mean(name, known) if known else "it takes none"
+            raise UnknownName(f"model {spec!r} has no option {name!r}; {mend}")
 
 
 def open_tokenizer(spec: str, **options: Any) -> Tokenizer:

@@ -69,6 +69,19 @@ def test_plan_says_that_a_price_is_unknown(command: Command) -> None:
         (["run", "qick", "--model", "sim:perfect"], "did you mean 'quick'"),
         (["run", "--tasks", "niah.singel", "--model", "sim:perfect"], "did you mean 'niah.single'"),
         (["run", *SMALL, "--model", "smi:perfect"], "did you mean 'sim'"),
+        (["run", *SMALL, "--model", "nope:x"], "its scheme 'nope' is unknown; one of: hf"),
+        (["run", *SMALL, "--model", "sim:prefect"], "did you mean 'sim:perfect'?"),
+        (
+            ["run", *SMALL, "--model", "openai:x", "--model-args", "timeout=3"],
+            "no option 'timeout'; did you mean 'timeout_s'",
+        ),
+        (["run", *SMALL, "--model", "openai:x", "--model-args", "api_key=k"], "did you mean 'api_key_env'"),
+        (["run", *SMALL, "--model", "sim:perfect", "--needles", "."], "is a folder; name the one file"),
+        (
+            ["run", *SMALL, "--model", "sim:perfect", "--needles", "no.csv"],
+            "there is no needle file 'no.csv'; give a .csv",
+        ),
+        (["run", *SMALL, "--model", "sim:perfect", "--out", ""], "--out is empty"),
         (["run", *SMALL, "--model", "sim:perfect", "--lengths", "32"], "shortest length"),
         (["run", *SMALL, "--model", "sim:perfect", "--tokenizer", "wrds"], "there is no tokenizer 'wrds'"),
         (["run", *SMALL, "--model", "sim:perfect", "--max-cost", "1"], "--price-in"),
@@ -86,6 +99,29 @@ def test_usage_errors_are_one_line_and_exit_2(command: Command, words: list[str]
     assert err.startswith("longreach: ")
     assert err.count("\n") == 1
     assert message in err
+
+
+@pytest.mark.parametrize("judge", ["nope:x", "sim:perfect"])
+def test_a_judge_that_cannot_grade_leaves_no_folder(command: Command, tmp_path: Path, judge: str) -> None:
+    code, _, err = command("run", *SMALL, "--model", "sim:perfect", "--judge", judge, "--out", "a")
+    assert (code, judge in err) == (2, True)
+    assert not (tmp_path / "a").exists()
+
+
+def test_an_empty_needle_file_speaks_of_needles_and_not_of_corpora(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("\n")
+    code, _, err = command("run", *SMALL, "--model", "sim:perfect", "--needles", "n.csv")
+    assert (code, "needle file n.csv is empty" in err, "corpus" in err) == (2, True, False)
+
+
+def test_own_needles_are_said_to_be_beyond_the_reader_and_not_to_be_english(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("needle,question,answer\n密码是四十二。,密码是什么?,四十二\n", encoding="utf-8")
+    words = ["--needles", "n.csv", "--out", "a", "--force"]
+    _, _, err = command("run", *SMALL, "--model", "reader:window=8k", *words)
+    assert "cannot answer those of your needle file and will score 0 on niah.single" in err
+    card = (tmp_path / "a" / "card.md").read_text(encoding="utf-8")
+    assert "are the ones in the user's file" in card
+    assert "needles and questions are in English" not in card
 
 
 def test_an_incomplete_run_exits_3_and_says_so(command: Command) -> None:

@@ -292,13 +292,18 @@ def _beyond(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
 def _banks(estimates: Estimates) -> list[str]:
     if not estimates.facts:
         return []
-    names = join_words([f"{fact.label} (version {fact.version})" for fact in estimates.facts.values()])
-    spoken = sorted({str(fact.params.get("language") or "en") for fact in estimates.facts.values()})
+    facts = list(estimates.facts.values())
+    names = join_words([f"{fact.label} (version {fact.version})" for fact in facts])
+    # `needles` is a file in one task, a number in another
+    own = [fact.label for fact in facts if isinstance(fact.params.get("needles"), str) and fact.params["needles"]]
+    spoken = sorted({str(fact.params.get("language") or "en") for fact in facts if fact.label not in own})
     languages = join_words([LANGUAGES.get(language, language) for language in spoken])
-    return [
-        f"Other wordings: every number is about the template banks and haystacks of {names}.",
-        f"Other languages: needles and questions are in {languages}.",
-    ]
+    found = [f"Other wordings: every number is about the template banks and haystacks of {names}."]
+    if own:
+        found.append(f"Other needles: those of {join_words(own)} are the ones in the user's file, in its own language.")
+    if spoken:
+        found.append(f"Other languages: {'built-in ' if own else ''}needles and questions are in {languages}.")
+    return found
 
 
 def _imports(estimates: Estimates) -> list[str]:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from longreach.harness.errors import ConfigError, LongreachError, ModelUnusable, RunFolderError
+from longreach.harness.errors import LongreachError, ModelUnusable, RunFolderError
 from longreach.harness.model import Model
 from longreach.harness.record import COUNTED, FINAL, Record
-from longreach.harness.registry import open_model
 from longreach.harness.running.attempts import Policy
 from longreach.harness.running.budget import Caps, cost_usd
 from longreach.harness.running.check import Checker, check_before_run
@@ -96,7 +95,7 @@ class Conductor:
 
     def _warnings(self) -> Iterable[str]:
         """What the plan cannot show."""
-        return warnings(self.prepared.plan)
+        return warnings(self.prepared.plan, self.prepared.model)
 
     def _missing(self) -> tuple[Cell, ...]:
         return tuple(untested(self.prepared, self.store.records))
@@ -298,14 +297,7 @@ async def probe(model: Model) -> None:
 
 
 def _open_judge(prepared: Prepared) -> Judge | None:
-    if prepared.battery.judge is None:
-        return None
-    model = open_model(prepared.battery.judge)
-    if model.simulated:
-        raise ConfigError(
-            f"--judge {prepared.battery.judge} cannot grade: a simulated model only knows its own answer key"
-        )
-    return Judge(model=model)
+    return Judge(model=prepared.judge) if prepared.judge is not None else None
 
 
 def untested(prepared: Prepared, records: Mapping[str, Record]) -> list[Cell]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from longreach.harness.lengths import format_length
+from longreach.harness.model import Model
 from longreach.harness.record import FINAL, Record
 from longreach.harness.running.budget import cost_usd
 from longreach.harness.running.plan import Item, Plan
@@ -28,6 +29,7 @@ def forecast_lines(prepared: Prepared) -> Iterator[str]:
     for cell in prepared.plan.infeasible:
         yield f"left out: {cell.task} at {format_length(cell.length)}: {cell.reason}"
     yield from promises(prepared.plan)
+    yield from _of_program(prepared.plan, prepared.model)
 
 
 def _is_stored(record: Record | None) -> bool:
@@ -83,8 +85,9 @@ def promises(plan: Plan) -> Iterator[str]:
                 )
 
 
-def warnings(plan: Plan) -> Iterator[str]:
-    """The same in one line per headline, for the start of a run."""
+def warnings(plan: Plan, model: Model) -> Iterator[str]:
+    """The same in one line per headline, for the start of a run, and what the model cannot do by its nature."""
+    yield from _of_program(plan, model)
     for capability in plan.headline:
         threshold = THRESHOLDS[capability]
         small = {length: n for length, n in sizes(plan, capability).items() if wilson(n, n).low <= threshold}
@@ -94,3 +97,12 @@ def warnings(plan: Plan) -> Iterator[str]:
                 f"{capability}: too few samples to show > {threshold:.2f} at {cells}; it needs {min_n(threshold)} right "
                 f"out of {min_n(threshold)}"
             )
+
+
+def _of_program(plan: Plan, model: Model) -> Iterator[str]:
+    own = [label for label, task in plan.tasks.items() if isinstance(task.params.get("needles"), str)]
+    if own and model.facts.get("kind") == "program":
+        yield (
+            f"warning: {model.name} is a program that knows the built-in questions only; it cannot answer those of your "
+            f"needle file and will score 0 on {', '.join(own)}"
+        )

@@ -1,6 +1,7 @@
 """results.csv and the DataFrame: one row per sample, its last state, in an order that does not depend on the run."""
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ COLUMNS = (
 """Columns of results.csv. `score` is the strict one; blank = does not apply or is not known."""
 FRAME_COLUMNS = (*COLUMNS, "capability", "family")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\\r(?!\\n)")
+"""What a terminal acts on instead of showing it: escape sequences, carriage returns, changes of writing direction."""
 
 
 def ordered(records: Iterable[Record], labels: Sequence[str]) -> list[Record]:
@@ -71,8 +74,16 @@ def row(record: Record) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula gets a quote in front."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """Text that a spreadsheet would take for a formula gets a quote in front; control characters are spelt out."""
+    if not isinstance(value, str):
+        return value
+    text = _UNSEEN.sub(_spelt, value)
+    return f"'{text}" if value.startswith(_FORMULA) else text
+
+
+def _spelt(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 class _Lines:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from longreach.harness.errors import UnknownName
+from longreach.harness.errors import ConfigError, UnknownName
 from longreach.harness.running.redact import redact_header, redact_mapping, redact_url
 
 
@@ -134,13 +134,15 @@ class Options:
         """Options by name.
 
         Raises:
-            UnknownName: no such option; the nearest one is named.
+            UnknownName: no such option; the nearest one is named. ConfigError: an empty `out`.
         """
         from longreach.harness.registry import did_you_mean  # numpy comes with it: not for `longreach --help`
 
         for name in given:
             if name not in NAMES:
                 raise UnknownName(f"there is no option {name!r}; {did_you_mean(name, NAMES)}")
+        if given.get("out") is not None and not str(given["out"]).strip():
+            raise ConfigError("--out is empty; name a folder, or leave it out for the default one")
         return cls(**given)
 
     def command(self, verb: str) -> str:

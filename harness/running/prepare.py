@@ -16,6 +16,7 @@ from longreach.harness.running.resolve import (
     BatteryTask,
     Settings,
     given_tokenizer,
+    resolve_judge,
     resolve_model,
     resolve_price,
     resolve_tasks,
@@ -41,6 +42,8 @@ class Prepared:
     plan: Plan
     settings: Settings
     price: Price
+    judge: Model | None = None
+    """Grades the answers, where the battery names one."""
     verb: str = "run"
     """Command that asks for the same."""
     scan: Mapping[str, Any] | None = None
@@ -118,4 +121,5 @@ def assemble(options: Options, battery: Battery, make: Planner) -> Prepared:
         plan=make(battery, tasks, tokenizer, model.window),
         settings=settings_of(battery, model, tokenizer),
         price=resolve_price(battery, model),
+        judge=resolve_judge(battery),
     )

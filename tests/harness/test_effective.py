@@ -1,6 +1,7 @@
 """Published definitions on published tables."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -80,3 +81,22 @@ def test_lengths_may_come_in_any_order() -> None:
 def test_tables_that_say_nothing_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         effective_length(**({"lengths": [4096, 8192], "scores": [90.0, 90.0]} | arguments))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("scores", "definition", "options"),
+    [
+        ([0.961, 0.9], "ruler", {}),
+        ([0.961, 0.9], "nolima", {"base": 99.3}),
+        ([96.1, 90.0], "absolute", {"threshold": 0.85}),
+    ],
+)
+def test_fractions_held_against_percents_are_refused(
+    scores: list[float], definition: Any, options: dict[str, float]
+) -> None:
+    with pytest.raises(ConfigError, match="0 to 100"):
+        effective_length([4096, 8192], scores, definition, **options)
+
+
+def test_scores_of_zero_are_on_any_scale() -> None:
+    assert effective_length([4096], [0.0], "ruler").censored == "below grid"

@@ -41,7 +41,13 @@ def written(folder: Path, *records: Record) -> list[dict[str, str]]:
 def test_cells_that_begin_like_a_formula_are_quoted_as_text(tmp_path: Path) -> None:
     texts = ["=1+1", "+1", "-5", "@x", "\tx", "\rx", "plain", "5-3"]
     rows = written(tmp_path, *(record(text=text) for text in texts))
-    assert [line["predicted"] for line in rows] == ["'=1+1", "'+1", "'-5", "'@x", "'\tx", "'\rx", "plain", "5-3"]
+    assert [line["predicted"] for line in rows] == ["'=1+1", "'+1", "'-5", "'@x", "'\tx", "'\\x0dx", "plain", "5-3"]
+
+
+def test_what_a_terminal_would_act_on_is_spelt_out(tmp_path: Path) -> None:
+    (line,) = written(tmp_path, record(text="a\x1b[2J\x07b\x9b\u202ec\rd\te\nf", target=("\x1b]0;x",)))
+    assert line["predicted"] == "a\\x1b[2J\\x07b\\x9b\\u202ec\\x0dd\te\nf"
+    assert line["target"] == "\\x1b]0;x"
 
 
 def test_answers_with_newlines_and_quotes_stay_one_row(tmp_path: Path) -> None:

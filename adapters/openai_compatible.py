@@ -397,5 +397,4 @@ def open_completions_model(rest: str, **options: Any) -> OpenAIModel:
     return _open(rest, chat=False, **options)
 
 
-# Their options, for whoever inspects the signature: an unknown one can then be told from them.
-open_model.__wrapped__ = open_completions_model.__wrapped__ = _open  # type: ignore[attr-defined]
+open_model.__wrapped__ = open_completions_model.__wrapped__ = _open  # type: ignore[attr-defined] # names their options

@@ -4,6 +4,8 @@ Exit codes: 0 done, 1 a check failed, 2 usage or configuration, 3 incomplete, 4 
 data, standard error for everything else; a user's mistake is one line there.
 """
 
+import difflib
+import errno
 import os
 import sys
 from typing import Any, NoReturn
@@ -23,6 +25,8 @@ from longreach.harness.errors import LongreachError
 
 # typer carries a click of its own in some versions and uses the package in others; both hang under this class.
 _UsageError: Any = typer.BadParameter.__mro__[2]
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What an output that takes no more answers."""
 
 
 def make_app() -> typer.Typer:
@@ -69,18 +73,51 @@ def run_command(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code; a user's mistake is one line on standard error."""
     try:
         code = make_app()(args=normalise(arguments), prog_name="longreach", standalone_mode=False)
+        sys.stdout.flush()
     except LongreachError as error:
         return _fail(str(error), error.exit_code)
     except _UsageError as error:
-        message = error.format_message()  # empty after `longreach` alone, which has printed the help
-        return _fail(f"{message} (see `longreach --help`)" if message else "", 2)
+        message = _usage_message(error)  # empty after `longreach` alone, which has printed the help
+        return _fail(message, 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
+    except SystemExit as leaving:
+        if not isinstance(leaving.__context__, BrokenPipeError):
+            raise
+        return _unheard()  # click makes an exit code of it that means something else here
     except BrokenPipeError:
-        # `longreach show ... | head`: nobody listens any more, and the interpreter must not try to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _unheard()
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise
+        _silence()
+        return _fail(f"output cannot be written: {error.strerror}; make room, or write elsewhere", 2)
     return code if isinstance(code, int) else 0
+
+
+def _usage_message(error: Any) -> str:
+    """One line; an unknown option with the nearest one, if one is near."""
+    message, context = str(error.format_message()), error.ctx
+    if not message:
+        return ""
+    command = context.command_path if context is not None else "longreach"
+    name = getattr(error, "option_name", "")
+    if name and hasattr(error, "possibilities") and context is not None:
+        known = [flag.lstrip("-") for item in context.command.params for flag in item.opts]
+        near = difflib.get_close_matches(name.lstrip("-"), known, n=1, cutoff=0.7)
+        message = f"No such option: {name}" + (f"; did you mean '--{near[0]}'?" if near else "")
+    return f"{message} (see `{command} --help`)"
+
+
+def _unheard() -> int:
+    """`longreach show ... | head`: nobody listens any more. What a gate would have said is not known: not 0, not 1."""
+    _silence()
+    return 141  # 128 + SIGPIPE, as a shell says it
+
+
+def _silence() -> None:
+    """What is still in the buffer goes nowhere: the interpreter must not try to flush it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
 
 
 def _fail(message: str, code: int) -> int:

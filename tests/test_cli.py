@@ -124,6 +124,36 @@ def test_own_needles_are_said_to_be_beyond_the_reader_and_not_to_be_english(comm
     assert "needles and questions are in English" not in card
 
 
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--bogus", "No such option: --bogus (see `longreach run --help`)"),
+        ("--lenghts", "No such option: --lenghts; did you mean '--lengths'? (see `longreach run --help`)"),
+    ],
+)
+def test_an_unknown_option_is_answered_with_a_near_one_only(command: Command, option: str, says: str) -> None:
+    assert command("run", option) == (2, "", f"longreach: {says}\n")
+
+
+def test_a_reader_that_leaves_early_is_neither_a_pass_nor_a_failed_gate() -> None:
+    command = [sys.executable, "-m", "longreach", "show", "niah.single", "--length", "64k"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_an_output_that_takes_no_more_is_one_line_and_exit_2() -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "longreach", "tasks"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"output cannot be written" in done.stderr
+
+
 def test_an_incomplete_run_exits_3_and_says_so(command: Command) -> None:
     code, out, err = command("run", *SMALL, "--model", "sim:perfect", "--max-tokens", 700)
     assert code == 3

@@ -121,7 +121,9 @@ def _silence() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    text = " ".join(message.split())
+    from longreach.harness.running.redact import api_keys, without
+
+    text = without(" ".join(message.split()), api_keys({}))
     if text:
         typer.echo(f"longreach: {text}", err=True)
     return code

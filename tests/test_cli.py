@@ -182,6 +182,39 @@ def test_secret_headers_are_in_no_file(command: Command, tmp_path: Path) -> None
     assert yaml.safe_load(text)["sampling"]["headers"] == {"Authorization": "<redacted>", "X-Team": "blue"}
 
 
+def _all_text(folder: Path) -> str:
+    return "".join(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())
+
+
+def test_secrets_inside_lists_are_in_no_file(command: Command, tmp_path: Path) -> None:
+    body = json.dumps({"nested": [{"token": "sk-in-a-list", "depth": [{"api_key": "sk-deeper"}]}]})
+    words = ["--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--extra-body", body, "--out", "a"]
+    command("run", *SMALL, *words)
+    text = _all_text(tmp_path / "a")
+    assert "<redacted>" in text
+    assert "sk-in-a-list" not in text and "sk-deeper" not in text
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "MY_LLM"])
+def test_an_api_key_in_a_prompt_is_in_no_file_and_no_message(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "quite-a-secret")
+    words = [
+        "--system",
+        "The password is quite-a-secret.",
+        "--extra-body",
+        '{"note": ["quite-a-secret"]}',
+        "--out",
+        "a",
+    ]
+    args = ["--model-args", f"api_key_env={variable}"]
+    _, out, err = command("run", *SMALL, *words, "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", *args)
+    assert "quite-a-secret" not in out + err + _all_text(tmp_path / "a")
+    code, _, err = command("run", "a/config.yaml")
+    assert (code, "holds a secret that was taken out" in err) == (2, True)
+
+
 def test_verify_exits_1_when_a_prompt_differs(command: Command, tmp_path: Path) -> None:
     command("run", *SMALL, "--model", "sim:perfect", "--out", "a")
     assert command("verify", "a")[:2] == (0, "2 prompts rebuilt, 0 differ\n")

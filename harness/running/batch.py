@@ -56,7 +56,7 @@ def export_batch(
     batched = _batched(prepared.model)
     files: list[Path] = []
     n = 0
-    with open_store(prepared.folder) as store:
+    with open_store(prepared.folder, prepared.secrets) as store:
         conductor = Conductor(prepared, store, caps_of(prepared), Progress())
         conductor.note_settings()
         items = [item for item in prepared.items if _is_open(prepared, store.records, item)]

@@ -189,7 +189,7 @@ def find_options(options: Options, progress: Progress) -> Run:
     found = plan_find(options)
     prepared = found.prepared
     caps = caps_of(prepared)
-    with open_store(prepared.folder) as store:
+    with open_store(prepared.folder, prepared.secrets) as store:
         collected = drive(Finder(prepared, store, caps, progress, found=found))
         card, records = write_results(prepared.folder, store.records, progress.say)
     return Run(

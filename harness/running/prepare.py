@@ -12,6 +12,7 @@ from longreach.harness.running.battery_load import load_battery
 from longreach.harness.running.config import make_config
 from longreach.harness.running.options import Options
 from longreach.harness.running.plan import Item, Plan, make_plan
+from longreach.harness.running.redact import api_keys, without
 from longreach.harness.running.resolve import (
     BatteryTask,
     Settings,
@@ -85,8 +86,15 @@ class Prepared:
             config["model"]["facts"]["check"] = dict(self.check)
         if self.shard is not None:
             config["shard"] = self.shard.text
-        # A scan plans no cells: it decides as it goes.
-        return config if self.scan is None else config | {"planned": [], "scan": dict(self.scan)}
+        if self.scan is not None:
+            config |= {"planned": [], "scan": dict(self.scan)}  # a scan plans no cells: it decides as it goes
+        found: dict[str, Any] = without(config, self.secrets) if self.secrets else config
+        return found
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must stand in no file: the API keys in use."""
+        return api_keys(self.battery.model_args)
 
 
 def _slug(text: str) -> str:

@@ -1,10 +1,13 @@
 """Keeping secrets out of every file and line: header values, keys in arguments, passwords in addresses."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 REDACTED = "<redacted>"
+MIN_KEY = 8
+"""Characters of the shortest API key that is looked for in texts."""
 _SECRET = re.compile(
     r"auth|token$|api[-_]?key|secret|password|passwd|cookie|credential|bearer|^key$|[-_]key$", re.IGNORECASE
 )
@@ -26,11 +29,44 @@ def redact_mapping(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if is_secret(str(name)):
             found[name] = REDACTED
-        elif isinstance(value, Mapping):
-            found[name] = redact_mapping(value)
         else:
-            found[name] = redact_url(value) if isinstance(value, str) else value
+            found[name] = _redact_value(value)
     return found
+
+
+def _redact_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return redact_mapping(value)
+    if isinstance(value, list | tuple):
+        return [_redact_value(item) for item in value]
+    return redact_url(value) if isinstance(value, str) else value
+
+
+def api_keys(model_args: Mapping[str, Any]) -> tuple[str, ...]:
+    """The API keys that this process knows, as they stand in the environment; short ones (EMPTY, none) are no secrets."""
+    names = {"OPENAI_API_KEY", str(model_args.get("api_key_env") or "OPENAI_API_KEY")}
+    return tuple(sorted(key for name in names if len(key := os.environ.get(name, "")) >= MIN_KEY))
+
+
+def without(value: Any, keys: Iterable[str]) -> Any:
+    """`value` (text, or JSON values) with every one of `keys` replaced wherever it stands, in names too."""
+    keys = tuple(keys)
+    if isinstance(value, str):
+        for key in keys:
+            value = value.replace(key, REDACTED)
+        return value
+    if isinstance(value, Mapping):
+        return {without(name, keys): without(item, keys) for name, item in value.items()}
+    return [without(item, keys) for item in value] if isinstance(value, list | tuple) else value
+
+
+def holds_redacted(value: Any) -> bool:
+    """True if something was taken out of `value`, at any depth."""
+    if isinstance(value, Mapping):
+        return any(holds_redacted(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return any(holds_redacted(item) for item in value)
+    return isinstance(value, str) and REDACTED in value
 
 
 def redact_header(line: str) -> str:

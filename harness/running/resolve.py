@@ -13,7 +13,7 @@ from longreach.harness.needle_file import pin_needles
 from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
 from longreach.harness.running.battery import Battery, Entry, Samples
 from longreach.harness.running.controls import FAMILY, arms, open_task
-from longreach.harness.running.redact import REDACTED, redact_mapping
+from longreach.harness.running.redact import holds_redacted, redact_mapping
 from longreach.harness.running.salt import WithSalt
 from longreach.harness.sample import Point, digest
 from longreach.harness.task import Task
@@ -211,7 +211,7 @@ def resolve_model(battery: Battery, tokenizer: Tokenizer | None) -> tuple[Model,
     for name in ("headers", "extra_body", "chat_template_kwargs"):
         if value := getattr(battery, name):
             options[name] = dict(value)
-    if REDACTED in [*options.values(), *battery.headers.values()]:
+    if holds_redacted([options, battery.headers, battery.system]):
         raise ConfigError(
             "this configuration holds a secret that was taken out of it; give it again, for example by --header"
         )

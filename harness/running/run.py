@@ -74,7 +74,7 @@ def run_options(options: Options, progress: Progress) -> Run:
     """`run` for options that are made already; an unusable model is reported in the Run."""
     prepared = prepare(options)
     caps = caps_of(prepared)
-    with open_store(prepared.folder) as store:
+    with open_store(prepared.folder, prepared.secrets) as store:
         collected = collect(prepared, store, caps, progress)
         card, records = write_results(prepared.folder, store.records, progress.say)
     return Run(

@@ -8,7 +8,7 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from longreach.harness.errors import RunFolderError
 from longreach.harness.files import replacing, sync_folder
 from longreach.harness.record import FINAL, Record
 from longreach.harness.running.lock import locked
+from longreach.harness.running.redact import without
 
 RECORDS = "records.jsonl"
 CONFIG = "config.yaml"
@@ -144,8 +145,9 @@ def _is_json(line: bytes) -> bool:
 class Store:
     """A run folder that is open for writing. Use `open_store`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, secrets: Sequence[str] = ()) -> None:
         self.folder = folder
+        self._secrets = tuple(secrets)
         self.torn = heal(folder)
         self.records = read_records(folder)
         self._file = (folder / RECORDS).open("ab", buffering=0)
@@ -161,6 +163,7 @@ class Store:
         Raises:
             RunFolderError: it cannot be written (disk full, for example); what was acknowledged before is safe.
         """
+        record = self._clean(record)
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         self._queue.put((_line(record), (loop, done)))
@@ -174,9 +177,17 @@ class Store:
 
     def add_all(self, records: Iterable[Record]) -> None:
         """Writes many records; they are durable after `close`."""
-        for record in records:
+        for record in map(self._clean, records):
             self._queue.put((_line(record), None))
             merge_into(self.records, record)
+
+    def _clean(self, record: Record) -> Record:
+        """The record without the secrets, which a model may have been told and repeats."""
+        if not self._secrets:
+            return record
+        line = record.to_json()
+        cleaned: str = without(line, self._secrets)
+        return record if cleaned == line else Record.from_json(cleaned)
 
     def close(self) -> None:
         """Writes what is queued and ends the writer. Safe to call twice."""
@@ -236,8 +247,11 @@ def _acknowledge(done: "asyncio.Future[None]", error: OSError | None) -> None:
 
 
 @contextmanager
-def open_store(folder: Path) -> Iterator[Store]:
+def open_store(folder: Path, secrets: Sequence[str] = ()) -> Iterator[Store]:
     """The run folder, made if it is missing, locked and healed.
+
+    Args:
+        secrets: texts that are replaced in every record before it is written.
 
     Raises:
         RunFolderError: in use, damaged or not writable.
@@ -247,7 +261,7 @@ def open_store(folder: Path) -> Iterator[Store]:
     except OSError as error:
         raise RunFolderError(f"run folder {folder} cannot be made ({error}); choose another --out") from error
     with locked(folder):
-        store = Store(folder)
+        store = Store(folder, secrets)
         try:
             yield store
         finally:

@@ -158,3 +158,16 @@ def test_a_folder_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(RunFolderError, match="cannot be made"), open_store(tmp_path / "x"):
         pass
+
+
+def test_a_secret_that_a_model_repeats_is_in_no_record(tmp_path: Path) -> None:
+    async def go() -> None:
+        with open_store(tmp_path, secrets=("sk-very-secret",)) as store:
+            await store.add(record("a", text="it is sk-very-secret", error="sk-very-secret?"))
+            store.add_all([record("b", extra={"notes": ["sk-very-secret"]}), record("c", text="kept")])
+            assert "sk-very-secret" not in str(store.records)
+
+    asyncio.run(go())
+    assert "sk-very-secret" not in (tmp_path / RECORDS).read_text()
+    found = read_records(tmp_path)
+    assert (found["a"].text, found["c"].text) == ("it is <redacted>", "kept")

@@ -76,8 +76,8 @@ class Entry(_Strict):
             near = [key for key in names if key not in _ENTRY_KEYS and did_you_mean(key, ["task"]).startswith("did")]
             mend = f"unknown key {near[0]!r}; did you mean 'task'?" if near else "write its name, or {task: name, ...}"
             raise ValueError(f"{shown(dict(value))} names no task; {mend}")  # noqa: TRY004 - pydantic
-        entry = {name: value[name] for name in _ENTRY_KEYS if name in value}
-        params = {name: item for name, item in value.items() if name not in _ENTRY_KEYS}
+        entry: dict[str, Any] = {name: value[name] for name in _ENTRY_KEYS if name in value}
+        params: Mapping[Any, Any] = {name: item for name, item in value.items() if name not in _ENTRY_KEYS}
         if "params" in value:
             entry, params = dict(value), value["params"] if isinstance(value["params"], Mapping) else {}
         marks = ",".join(f"{name}={item}" for name, item in sorted(params.items(), key=lambda pair: str(pair[0])))
@@ -168,7 +168,7 @@ class Battery(_Strict):
         return self
 
 
-_MODELS = {"": Battery, "tasks": Entry, "price": Prices}
+_MODELS: Mapping[str, type[BaseModel]] = {"": Battery, "tasks": Entry, "price": Prices}
 """The model of what stands under a key."""
 
 

@@ -1,6 +1,7 @@
 """Two runs side by side: verdict per task and length and overall, from the samples that both have answered.
 
 worse: the paired test alarms (Holm over the cells of a task family, p < 0.05) and the mean fell. better: it rose.
+The whole is worse if a cell or the mean of all pairs is, and better only if the mean of all pairs is.
 within noise: the 95% limits of the change lie inside +- margin. cannot tell: none of these.
 """
 
@@ -213,16 +214,19 @@ def judge(cells: Sequence[CellChange], overall: Change | None, margin: float) ->
         where = [f"{cell.task} at {format_length(cell.length)}" for cell in firm if cell.verdict == wanted]
         if pooled == wanted:
             where.append(f"the mean over all {overall.n:,} pairs")
-        if where:
+        if where and (wanted == "worse" or pooled == wanted):
             return wanted, f"Scores {word} in {join_words(where)}."
-    loose = [cell for cell in cells if cell.verdict in ("worse", "better")]
+    loose = [cell for cell in cells if cell.verdict in ("worse", "better") and cell not in firm]
     tail = ""
+    if risen := [f"{cell.task} at {format_length(cell.length)}" for cell in firm]:
+        tail = f" Scores rose in {join_words(risen)}, which is not shown for the whole."
     if loose:
         names = join_words([f"{cell.task} at {format_length(cell.length)}" for cell in loose])
-        tail = f" {names} alone would alarm, but not after correction for {n_families} families."
+        tail += f" {names} alone would alarm, but not after correction for {n_families} families."
     if pooled == "within noise":
         return pooled, f"The mean over all {overall.n:,} pairs changed by less than {percent(margin)} either way.{tail}"
-    return "cannot tell", f"No test alarms, and {overall.n:,} pairs leave room for more than {percent(margin)}.{tail}"
+    start = "No test alarms" if not firm else "The mean is not shown to change"
+    return "cannot tell", f"{start}, and {overall.n:,} pairs leave room for more than {percent(margin)}.{tail}"
 
 
 def _upper(text: str) -> str:
@@ -263,6 +267,8 @@ def _claim(capability: str, before: Estimates, after: Estimates, cells: Sequence
     elif moved:
         where = join_words([format_length(length) for length in moved], "or")
         why = f"not shown, since the brackets overlap and the paired test does not alarm at {where}"
+    elif reached[0] != reached[1]:
+        why = "not shown, since the brackets overlap and the runs share no length between the two"
     else:
         why = "the best estimate is the same; only its bracket differs, and the brackets overlap"
     claimed = apart or bool(fired)

@@ -170,6 +170,17 @@ def test_a_small_drop_everywhere_is_found_by_the_pooled_test(run: MakeRun) -> No
     assert result.reason == "Scores fell in the mean over all 400 pairs."
 
 
+def test_a_rise_at_one_length_is_not_better_as_a_whole_while_the_mean_may_have_fallen(run: MakeRun) -> None:
+    base = run("a", {("niah.single", 4096): _pattern(6), ("niah.single", 8192): [0.0] * 6})
+    new = run("b", {("niah.single", 4096): _pattern(6, [0]), ("niah.single", 8192): _pattern(6)})
+    result = compare(base, new)
+    assert result.cells[1].verdict == "better"
+    assert result.overall is not None
+    assert result.overall.low < 0.0
+    assert result.verdict == "cannot tell"
+    assert "Scores rose in niah.single at 8k, which is not shown for the whole." in result.reason
+
+
 def test_few_pairs_cannot_tell(run: MakeRun) -> None:
     scores: Scores = {("niah.single", 4096): _pattern(20)}
     result = compare(run("a", scores), run("b", scores))
@@ -252,6 +263,7 @@ def test_a_bucket_that_jumps_by_chance_is_not_claimed(run: MakeRun) -> None:
 def test_a_longer_grid_is_no_change(run: MakeRun) -> None:
     claim = compare(run("a", _ladder(100, 100)), run("b", _ladder(100, 100, 100, 100))).lengths[0]
     assert not claim.claimed
+    assert claim.sentence.endswith("the brackets overlap and the runs share no length between the two.")
 
 
 # Settings and words

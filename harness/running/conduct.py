@@ -17,7 +17,7 @@ from longreach.harness.record import COUNTED, FINAL, Record
 from longreach.harness.running.attempts import Policy
 from longreach.harness.running.budget import Caps, cost_usd
 from longreach.harness.running.check import Checker, check_before_run
-from longreach.harness.running.config import differences, merged
+from longreach.harness.running.config import differences, merged, moves
 from longreach.harness.running.forecast import warnings
 from longreach.harness.running.grading import Judge
 from longreach.harness.running.lock import NAME as LOCK
@@ -77,6 +77,8 @@ class Conductor:
         store = self.store
         if store.torn is not None:
             self.progress.say(f"a torn last line was moved to {store.torn.name}; its sample is asked again")
+        for line in moves(old, self.prepared.config()) if old is not None else ():
+            self.progress.say(line)
         self._save_config(old)
         if self._todo():
             try:
@@ -269,7 +271,7 @@ def _old_config(folder: Path, store: Store, new: Mapping[str, Any]) -> dict[str,
             f"{folder} holds records but no {CONFIG}, so that nobody knows how they were made; choose another --out"
         )
     old = read_config(folder)
-    changed = differences(old, new)
+    changed = differences(old, new, may_move=True)
     if changed:
         raise RunFolderError(
             f"run folder {folder} was made with other settings ({'; '.join(changed)}); "

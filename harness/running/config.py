@@ -17,6 +17,8 @@ from longreach.harness.task import task_id
 from longreach.harness.tokenizer import Tokenizer
 
 SCHEMA = 1
+ADDRESS = "base_url"
+"""Model option that may change when a run is resumed; the keys of its records keep the first one."""
 _PACKAGES = (
     *("longreach", "numpy", "scipy", "pandas", "pydantic", "openai", "tiktoken", "tokenizers", "transformers"),
     *("torch", "xllamacpp", "rapidfuzz"),
@@ -54,8 +56,8 @@ def make_config(
         "model": {
             "spec": spec,
             "name": model.name,
-            "args": settings.identity()["model_args"]
-            | {name: value for name, value in battery.model_args.items() if name in NO_EFFECT},
+            "args": {name: v for name, v in settings.identity()["model_args"].items() if name != ADDRESS}
+            | {name: v for name, v in redact_mapping(battery.model_args).items() if name in (*NO_EFFECT, ADDRESS)},
             "simulated": model.simulated,
             "window": model.window,
             "concurrency": battery.concurrency or model.concurrency,
@@ -153,6 +155,10 @@ def _corpus(tasks: Iterable[BatteryTask]) -> dict[str, Any] | None:
 def identity(config: Mapping[str, Any]) -> dict[str, Any]:
     """What records of one folder must share, by dotted name: comparable between an old config and a new one."""
     args = {name: value for name, value in config["model"]["args"].items() if name not in NO_EFFECT}
+    if first := addresses(config)[0]:
+        args[ADDRESS] = first
+    else:
+        args.pop(ADDRESS, None)
     sampling = {name: value for name, value in config["sampling"].items() if name not in ("headers", "seed")}
     found = {"model": config["model"]["name"], "tokenizer": config["tokenizer"]["name"], "seed": config["seed"]}
     found |= {f"model.args.{name}": value for name, value in args.items()}
@@ -163,10 +169,33 @@ def identity(config: Mapping[str, Any]) -> dict[str, Any]:
     return found | {f"tasks.{task['label']}": task["id"] for task in config["tasks"]}
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """`name: old -> new` for each setting that would mix records of two kinds; more tasks are no difference."""
+def addresses(config: Mapping[str, Any]) -> list[str]:
+    """Where the model was asked, first address first; empty text for one that no option named."""
+    model = config["model"]
+    return list(model.get("addresses") or [str(model["args"].get(ADDRESS) or "")])
+
+
+def moves(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Sentences on what may change when a run is resumed, but should not go unsaid."""
+    before, after = old["model"]["args"], new["model"]["args"]
+    return [
+        f"model.args.{name} has changed: {before.get(name, '(none)')} -> {after.get(name, '(none)')}; the stored samples "
+        f"count as of the same model"
+        for name in (ADDRESS, "api_key_env")
+        if before.get(name) != after.get(name)
+    ]
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], *, may_move: bool = False) -> list[str]:
+    """`name: old -> new` for each setting that would mix records of two kinds; more tasks are no difference.
+
+    Args:
+        may_move: another address of the server is no difference either, as when a folder is resumed.
+    """
     before, after = identity(old), identity(new)
     shared = {name for name in before | after if not name.startswith("tasks.") or (name in before and name in after)}
+    if may_move:
+        shared.discard(f"model.args.{ADDRESS}")
     return [
         f"{name}: {_short(before.get(name))} -> {_short(after.get(name))}"
         for name in sorted(shared)
@@ -190,6 +219,8 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     model = dict(new["model"])
     model["facts"] = old["model"]["facts"] | model["facts"]  # a repeat that sends nothing does not probe again
     model["window"] = model["window"] or old["model"]["window"]
+    if len(asked := list(dict.fromkeys([*addresses(old), *addresses(new)]))) > 1:
+        model["addresses"] = asked
     return dict(new) | {
         "model": model,
         "lengths": sorted({*old["lengths"], *new["lengths"]}),

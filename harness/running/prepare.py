@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from longreach.harness.model import Model, Price
 from longreach.harness.running.battery import Battery
 from longreach.harness.running.battery_load import load_battery
-from longreach.harness.running.config import make_config
+from longreach.harness.running.config import ADDRESS, addresses, make_config
 from longreach.harness.running.options import Options
 from longreach.harness.running.plan import Item, Plan, make_plan
 from longreach.harness.running.redact import api_keys, without
@@ -25,6 +25,7 @@ from longreach.harness.running.resolve import (
     with_system,
 )
 from longreach.harness.running.shards import Shard, parse_shard
+from longreach.harness.running.store import CONFIG, RECORDS, read_config
 from longreach.harness.tokenizer import Tokenizer, WordsTokenizer
 
 Planner = Callable[[Battery, Sequence[BatteryTask], Tokenizer, int | None], Plan]
@@ -120,7 +121,7 @@ def assemble(options: Options, battery: Battery, make: Planner) -> Prepared:
     given = given_tokenizer(battery)
     model, spec = resolve_model(battery, given)
     tokenizer = with_system(given or model.tokenizer or WordsTokenizer(), battery.system, cold=battery.cold)
-    return Prepared(
+    prepared = Prepared(
         options=options,
         battery=battery,
         model=model,
@@ -131,3 +132,16 @@ def assemble(options: Options, battery: Battery, make: Planner) -> Prepared:
         price=resolve_price(battery, model),
         judge=resolve_judge(battery),
     )
+    return replace(prepared, settings=_as_first_asked(prepared))
+
+
+def _as_first_asked(prepared: Prepared) -> Settings:
+    """The settings with the address that the folder's records began with: a server that is back on another port is the
+    same, and so are the keys of its records."""
+    settings = prepared.settings
+    if not all((prepared.folder / name).is_file() for name in (CONFIG, RECORDS)):
+        return settings
+    args = {name: value for name, value in settings.model_args.items() if name != ADDRESS}
+    if first := addresses(read_config(prepared.folder))[0]:
+        args[ADDRESS] = first
+    return replace(settings, model_args=args)

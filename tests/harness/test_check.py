@@ -12,6 +12,7 @@ import longreach
 from longreach.harness.cli import run_command
 from longreach.harness.registry import open_tokenizer
 from longreach.harness.running.canaries import make_canary
+from longreach.harness.running.store import read_config, read_records
 
 Oracle = Callable[..., Any]
 
@@ -147,3 +148,20 @@ def test_a_run_on_a_cutting_server_stops_with_exit_4_before_the_grid(
     assert "num_ctx" in capsys.readouterr().err
     assert server.n_requests <= 8
     assert (tmp_path / "a" / "records.jsonl").read_text() == ""
+
+
+def test_a_server_that_is_back_on_another_port_is_asked_only_what_is_missing(
+    server: Any, fault_server: Any, oracle: Oracle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = fault_server.FaultServer()
+    other.oracle = oracle()
+    grid = ["--tasks", "niah.single", "--lengths", "2k", "--depths", "0.5", "--out", str(tmp_path), "--force"]
+    try:
+        for n, url, moved in (("1", server.url, False), ("2", other.url, True), ("2", server.url, True)):
+            assert run_command(["run", *grid, "--samples", n, "--model", "openai:m", "--base-url", url]) == 0
+            assert ("model.args.base_url has changed" in capsys.readouterr().err) == moved
+    finally:
+        other.close()
+    assert len(read_records(tmp_path)) == 2
+    model = read_config(tmp_path)["model"]
+    assert (model["args"]["base_url"], model["addresses"]) == (server.url, [server.url, other.url])

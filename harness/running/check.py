@@ -20,7 +20,7 @@ from longreach.harness.running.attempts import Gate, Policy, ask
 from longreach.harness.running.canaries import Canary, End, make_canary
 from longreach.harness.running.check_text import advice
 from longreach.harness.running.checked import Checked, Reading
-from longreach.harness.running.truncation import TEMPLATE_TOKENS
+from longreach.harness.running.truncation import LEAST_RATIO, TEMPLATE_TOKENS
 from longreach.harness.tokenizer import Tokenizer
 
 SHORT = (160, 640)
@@ -116,7 +116,7 @@ class Checker:
         if not self.tokenizer.is_estimate:
             return 0.995 * sent
         ratio = (longer - theirs) / (more - ours) if more > ours else theirs / ours
-        return 0.97 * ratio * sent - TEMPLATE_TOKENS
+        return max(0.97 * ratio * sent - TEMPLATE_TOKENS, LEAST_RATIO * sent)
 
     def _count(self, canary: Canary, end: End) -> int:
         return self.tokenizer.count(self.tokenizer.render(canary.messages(end)))

@@ -2,7 +2,8 @@
 
     own tokenizer and template    server = ours + a constant, learnt from the first replies: not one token less
     template unknown              the template can only add: at most 0.5% less
-    labelled fallback             server = ours x a ratio, learnt from the first replies: at most 2% less
+    labelled fallback             server = ours x a ratio, learnt from the first replies: at most 2% less, and never
+                                  less than a third: a server that cuts from the first reply on teaches no ratio
 
 The constant and the ratio are learnt task by task, since tasks differ in answer prefix and in kind of text.
 """
@@ -15,6 +16,10 @@ CALIBRATION = 5
 """Replies that a constant or a ratio is learnt from."""
 TEMPLATE_TOKENS = 64
 """No chat template alone is longer; a larger shortfall is never taken for a constant."""
+
+
+LEAST_RATIO = 0.3
+"""No tokenizer is so coarse that it counts fewer tokens than this share of the fallback's: even the first reply was cut."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,7 +62,7 @@ class TruncationGuard:
         """The template's tokens are taken off first, so that a ratio of short prompts holds for long ones."""
         by_length = self._ratios[task]
         known = [median_high(ratios) for shorter, ratios in by_length.items() if shorter <= length]
-        least = 0.98 * max(known, default=0.0) * ours
+        least = max(0.98 * max(known, default=0.0), LEAST_RATIO) * ours
         if server >= least and len(by_length.get(length, ())) < CALIBRATION:
             by_length.setdefault(length, []).append(max(server - TEMPLATE_TOKENS, 0) / ours)
         return least

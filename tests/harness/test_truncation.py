@@ -56,6 +56,12 @@ def test_a_first_short_reply_that_was_cut_does_not_hide_the_next() -> None:
     assert found.check("t", length=4096, ours=4000, server=2000) is not None
 
 
+def test_a_server_that_cuts_from_the_first_reply_on_is_caught_with_a_fallback_counter() -> None:
+    found = guard(estimate=True)
+    assert "read 100 prompt tokens" in (found.check("t", length=1024, ours=971, server=100) or "")
+    assert found.check("t", length=1024, ours=971, server=700) is None
+
+
 def test_tasks_are_learnt_apart() -> None:
     found = guard(estimate=True)
     assert found.check("prose", length=4096, ours=4000, server=5200) is None

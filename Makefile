@@ -7,7 +7,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 OUT    ?= runs/quick
 
-.PHONY: run test test-real lint clean
+.PHONY: run test test-real bench lint clean
 
 run: $(VENV)/.installed
 	$(BIN)/longreach run quick --out $(OUT)
@@ -17,6 +17,10 @@ test: $(VENV)/.installed-dev
 
 test-real: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m real --timeout 1800
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python tests/studies/bench.py
+	$(BIN)/python tests/studies/overhead.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -68,3 +68,12 @@ def format_length(tokens: int) -> str:
         if tokens >= size and tokens % size == 0:
             return f"{tokens // size}{unit}"
     return str(tokens)
+
+
+def format_threshold(value: float) -> str:
+    """At least two digits, and as many as it has.
+
+    >>> format_threshold(0.9), format_threshold(0.999)
+    ('0.90', '0.999')
+    """
+    return max(f"{value:.2f}", f"{value:.6g}", key=len)

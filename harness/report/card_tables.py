@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longreach.harness.lengths import format_length
+from longreach.harness.lengths import format_length, format_threshold
 from longreach.harness.record import OUTCOMES
 from longreach.harness.report.wording import counts_text, join_words, percent, seconds, usd
 from longreach.harness.stats.contrasts import Contrast
@@ -145,7 +145,7 @@ def _size_sentence(capability: str, point: CurvePoint, threshold: float) -> str 
     needed = min_n(threshold, misses)
     missed = f"{misses} miss" if misses == 1 else f"{misses} misses"
     return (
-        f"{word.capitalize()}: {length} with {n} samples and {missed} leaves > {threshold:.2f} undecided (lower bound "
+        f"{word.capitalize()}: {length} with {n} samples and {missed} leaves > {format_threshold(threshold)} undecided (lower bound "
         f"{math.floor(bound * 1000) / 1000:.3f}); with {missed} it takes {needed} samples.{uneven}"
     )
 

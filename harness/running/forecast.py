@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from longreach.harness.lengths import format_length
+from longreach.harness.lengths import format_length, format_threshold
 from longreach.harness.model import Model
 from longreach.harness.record import FINAL, Record
 from longreach.harness.running.budget import cost_usd
@@ -80,7 +80,7 @@ def promises(plan: Plan) -> Iterator[str]:
             low = wilson(n, n).low
             if low <= threshold:
                 yield (
-                    f"{capability}: {format_length(length)} with {n} samples cannot show > {threshold:.2f}: even {n}/{n} "
+                    f"{capability}: {format_length(length)} with {n} samples cannot show > {format_threshold(threshold)}: even {n}/{n} "
                     f"gives a lower bound of {low:.3f}; it needs {needed}/{needed}"
                 )
 
@@ -94,7 +94,7 @@ def warnings(plan: Plan, model: Model) -> Iterator[str]:
         if small:
             cells = ", ".join(f"{format_length(length)} ({n})" for length, n in sorted(small.items()))
             yield (
-                f"{capability}: too few samples to show > {threshold:.2f} at {cells}; it needs {min_n(threshold)} right "
+                f"{capability}: too few samples to show > {format_threshold(threshold)} at {cells}; it needs {min_n(threshold)} right "
                 f"out of {min_n(threshold)}"
             )
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
+from longreach.harness.lengths import format_threshold
+
 State = Literal["pass", "fail", "undecided", "not_tested"]
 TAIL = 0.025
 """Probability in each tail of a two-sided 95% interval."""
@@ -163,12 +165,12 @@ def cannot_show(length: str, n: int, threshold: float) -> str | None:
         return None
     plural = "sample" if n == 1 else "samples"
     if n <= 0:
-        return f"{length} with no samples cannot show > {threshold:.2f}. {needed_text(threshold)}"
+        return f"{length} with no samples cannot show > {format_threshold(threshold)}. {needed_text(threshold)}"
     bound = wilson(n, n).low
     if bound > threshold:  # 35/35 for 0.90: Clopper-Pearson is the one that binds
         bound = clopper_pearson(n, n).low
     floored = math.floor(bound * 1000) / 1000
     return (
-        f"{length} with {n} {plural} cannot show > {threshold:.2f}: even {n}/{n} gives a lower bound of "
+        f"{length} with {n} {plural} cannot show > {format_threshold(threshold)}: even {n}/{n} gives a lower bound of "
         f"{floored:.3f}. {needed_text(threshold)}"
     )

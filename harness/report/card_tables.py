@@ -225,6 +225,12 @@ def money_lines(estimates: Estimates) -> list[str]:
         if not cost["n_priced"]
         else f"Cost: {usd(cost['known_usd'])} for {cost['n_priced']:,} of {cost['n']:,} samples, unknown for the rest."
     ]
+    low, total = cost["total_low_usd"], cost["total_usd"]
+    if low is not None and total is not None and low < total:
+        lines.append(
+            f"The server does not tell what came from its cache: the bill lies between {usd(low)} (every prompt cached) "
+            f"and {usd(total)} (none)."
+        )
     by_length = [row for row in cost["by_length"] if row["per_query_usd"] is not None]
     if len(by_length) > 1:
         parts = [f"{format_length(row['length'])} {usd(row['per_query_usd'])}" for row in by_length]

@@ -243,6 +243,14 @@ def test_unknown_times_and_costs_are_words(make: Any) -> None:
     assert "Cost: unknown for 5 samples; give --price-in" in text
 
 
+def test_an_unknown_share_of_cached_tokens_makes_the_cost_a_range(make: Any) -> None:
+    records = make.row("niah.single", {4 * K: 2}, 2, n_prompt_tokens=4000, cost_usd=0.01)
+    config = make.config(records)
+    config["model"]["price"] = {"input": 2.5, "cached": 0.25, "output": 10.0}
+    text = make_card(records, config).to_markdown()
+    assert "lies between \\$0.0020 (every prompt cached) and \\$0.0200 (none)" in text
+
+
 def test_warnings_stand_before_the_figures(make: Any) -> None:
     extra = {"recycled": True, "notes": ["special-token text was spaced"]}
     records = make.row("niah.single", {4 * K: 5}, 5, extra=extra)

@@ -39,7 +39,7 @@ def clause(capability: str, found: Estimate, markup: Markup) -> str:
     if found.low is None:
         return _nothing_reliable(verb, found, markup)
     reliable = markup.strong(format_length(found.low))
-    start = f"{verbs} reliably up to {reliable}"
+    start = f"{verbs} reliably up to {reliable} tokens"
     if found.censored == "above grid" and found.value == found.low:
         return f"{start}, the largest length tested"
     if found.low == found.value == found.high:
@@ -50,7 +50,7 @@ def clause(capability: str, found: Estimate, markup: Markup) -> str:
 def _nothing_reliable(verb: str, found: Estimate, markup: Markup) -> str:
     if found.censored == "below grid" and found.state == "measured" and found.high is not None:
         first = markup.strong(format_length(found.high))
-        return f"does not {verb} reliably even at {first}, the shortest length tested"
+        return f"does not {verb} reliably even at {first} tokens, the shortest length tested"
     return f"is not shown to {verb} reliably at any tested length ({_ends(found)})"
 
 

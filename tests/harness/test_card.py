@@ -33,15 +33,15 @@ def test_both_measured(make: Any) -> None:
     records = _rows(make, "niah.single", {4 * K: 20, 8 * K: 20, 16 * K: 20, 32 * K: 20, 64 * K: 0, 128 * K: 0})
     records += make.row("ruler.vt", {4 * K: 100, 8 * K: 100, 16 * K: 100, 32 * K: 0}, 100)
     assert _verdict(make, records, advertised=128 * K) == (
-        "Of the advertised 128k tokens, sim:test retrieves reliably up to 32k (not beyond) and reasons reliably up to "
-        "16k (not beyond): 25% and 13% of the window."
+        "Of the advertised 128k tokens, sim:test retrieves reliably up to 32k tokens (not beyond) and reasons reliably up to "
+        "16k tokens (not beyond): 25% and 13% of the window."
     )
 
 
 def test_undecided_names_the_best_estimate_and_the_upper_end(make: Any) -> None:
     passes = dict(zip((4 * K, 8 * K, 16 * K, 32 * K), (100, 100, 93, 60), strict=True))
     assert _verdict(make, make.row("niah.single", passes, 100)) == (
-        "sim:test retrieves reliably up to 8k (best estimate 16k, not beyond 16k). "
+        "sim:test retrieves reliably up to 8k tokens (best estimate 16k, not beyond 16k). "
         "Reasoning was not measured: run longreach run reasoning --model sim:test."
     )
 
@@ -49,13 +49,13 @@ def test_undecided_names_the_best_estimate_and_the_upper_end(make: Any) -> None:
 def test_no_upper_end_is_said(make: Any) -> None:
     records = make.row("niah.single", {4 * K: 100, 8 * K: 88}, 100)
     assert _verdict(make, records).startswith(
-        "sim:test retrieves reliably up to 4k (best estimate 4k, no upper end found up to 8k). "
+        "sim:test retrieves reliably up to 4k tokens (best estimate 4k, no upper end found up to 8k). "
     )
 
 
 def test_above_the_grid(make: Any) -> None:
     assert _verdict(make, _rows(make, "niah.single", {4 * K: 20, 8 * K: 20}), advertised=8 * K).startswith(
-        "Of the advertised 8k tokens, sim:test retrieves reliably up to 8k, the largest length tested: 100% of the "
+        "Of the advertised 8k tokens, sim:test retrieves reliably up to 8k tokens, the largest length tested: 100% of the "
         "window. "
     )
 
@@ -69,7 +69,7 @@ def test_above_the_grid_but_uncertain(make: Any) -> None:
 def test_below_the_grid(make: Any) -> None:
     records = make.row("ruler.vt", {4 * K: 10, 8 * K: 0}, 100)
     assert _verdict(make, records) == (
-        "sim:test does not reason reliably even at 4k, the shortest length tested. "
+        "sim:test does not reason reliably even at 4k tokens, the shortest length tested. "
         "Retrieval was not measured: run longreach run niah --model sim:test."
     )
 
@@ -83,8 +83,8 @@ def test_below_the_grid_but_uncertain(make: Any) -> None:
 def test_a_share_of_the_window_is_given_only_for_what_is_reliable(make: Any) -> None:
     records = _rows(make, "niah.single", MEASURED) + make.row("ruler.vt", {4 * K: 10}, 100)
     assert _verdict(make, records, advertised=32 * K) == (
-        "Of the advertised 32k tokens, sim:test retrieves reliably up to 8k (not beyond) and does not reason reliably "
-        "even at 4k, the shortest length tested: 25% of the window for retrieval."
+        "Of the advertised 32k tokens, sim:test retrieves reliably up to 8k tokens (not beyond) and does not reason reliably "
+        "even at 4k tokens, the shortest length tested: 25% of the window for retrieval."
     )
 
 
@@ -92,7 +92,7 @@ def test_overflow_is_named_beside_the_claim(make: Any) -> None:
     records = _rows(make, "niah.single", {4 * K: 20, 8 * K: 20})
     records += [r for depth in DEPTHS for r in make.outcome("niah.single", 16 * K, depth, "overflow", 20)]
     assert _verdict(make, records).startswith(
-        "sim:test retrieves reliably up to 8k, the largest length tested. "
+        "sim:test retrieves reliably up to 8k tokens, the largest length tested. "
         "Retrieval: not supported from 16k on: 100 samples at 16k did not fit the model. "
     )
 
@@ -189,7 +189,9 @@ def test_a_native_window_stands_where_no_length_is_advertised(make: Any) -> None
     records = _rows(make, "niah.single", MEASURED)
     card = make_card(records, make.config(records, model={"facts": {"native_window": 8192}}))
     assert "| best estimate, tokens | not stated; native window 8,192 (from the model) | 8,192 |" in card.to_markdown()
-    assert card.to_dict()["verdict"].startswith("sim:test (native window 8k) retrieves reliably up to 8k (not beyond).")
+    assert card.to_dict()["verdict"].startswith(
+        "sim:test (native window 8k) retrieves reliably up to 8k tokens (not beyond)."
+    )
     assert "of the window" not in card.to_dict()["verdict"]
 
 

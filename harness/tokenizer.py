@@ -95,38 +95,43 @@ class WordsTokenizer:
         return join_contents(messages, answer_prefix)
 
 
-class WithSystem:
-    """Another tokenizer whose `render` puts the user's system prompt first, so that lengths include it."""
+class Wrapped:
+    """Another tokenizer, passed through; what stands on it changes one thing."""
 
-    def __init__(self, tokenizer: Tokenizer, system: str) -> None:
-        self._tokenizer = tokenizer
-        self._system = Message(role="system", content=system)
-
-    @property
-    def inner(self) -> Tokenizer:
-        """The tokenizer without the system prompt."""
-        return self._tokenizer
+    def __init__(self, inner: Tokenizer) -> None:
+        self.inner = inner
 
     @property
     def name(self) -> str:
-        return self._tokenizer.name
+        return self.inner.name
 
     @property
     def knows_template(self) -> bool:
-        return self._tokenizer.knows_template
+        return self.inner.knows_template
 
     @property
     def is_estimate(self) -> bool:
-        return self._tokenizer.is_estimate
+        return self.inner.is_estimate
 
     def count(self, text: str) -> int:
-        return self._tokenizer.count(text)
+        return self.inner.count(text)
 
     def spans(self, text: str) -> Spans:
-        return self._tokenizer.spans(text)
+        return self.inner.spans(text)
 
     def render(self, messages: Sequence[Message], answer_prefix: str = "") -> str:
-        return self._tokenizer.render((self._system, *messages), answer_prefix)
+        return self.inner.render(messages, answer_prefix)
+
+
+class WithSystem(Wrapped):
+    """Another tokenizer whose `render` puts the user's system prompt first, so that lengths include it."""
+
+    def __init__(self, inner: Tokenizer, system: str) -> None:
+        super().__init__(inner)
+        self._system = Message(role="system", content=system)
+
+    def render(self, messages: Sequence[Message], answer_prefix: str = "") -> str:
+        return self.inner.render((self._system, *messages), answer_prefix)
 
 
 Prove = Literal["always", "sample", "never"]
@@ -134,36 +139,15 @@ PROVEN_SHARE = 16
 """`sample` proves one prompt in so many."""
 
 
-class WithProof:
+class WithProof(Wrapped):
     """Another tokenizer that says which prompts are proven by an encode of the whole text; the others keep the sum of
     counts that they were built from, which is the same number but for a join that nobody foresaw."""
 
-    def __init__(self, tokenizer: Tokenizer, prove: Prove) -> None:
+    def __init__(self, inner: Tokenizer, prove: Prove) -> None:
         if prove not in ("always", "sample", "never"):
             raise ValueError(f"prove {prove!r} is none of always, sample, never")
-        self._tokenizer = tokenizer
+        super().__init__(inner)
         self.prove = prove
-
-    @property
-    def name(self) -> str:
-        return self._tokenizer.name
-
-    @property
-    def knows_template(self) -> bool:
-        return self._tokenizer.knows_template
-
-    @property
-    def is_estimate(self) -> bool:
-        return self._tokenizer.is_estimate
-
-    def count(self, text: str) -> int:
-        return self._tokenizer.count(text)
-
-    def spans(self, text: str) -> Spans:
-        return self._tokenizer.spans(text)
-
-    def render(self, messages: Sequence[Message], answer_prefix: str = "") -> str:
-        return self._tokenizer.render(messages, answer_prefix)
 
 
 def proves(tokenizer: Tokenizer, key: str) -> bool:

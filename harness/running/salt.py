@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 
 from longreach.harness.sample import Message
-from longreach.harness.tokenizer import Spans, Tokenizer
+from longreach.harness.tokenizer import Tokenizer, Wrapped
 
 GROUPS = 6
 TRIES = 200
@@ -40,34 +40,8 @@ def fresh_salt(tokenizer: Tokenizer) -> str:
     return salt
 
 
-class WithSalt:
+class WithSalt(Wrapped):
     """Another tokenizer whose `render` puts a salt first, so that lengths include it."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-
-    @property
-    def inner(self) -> Tokenizer:
-        """The tokenizer without the salt."""
-        return self._tokenizer
-
-    @property
-    def name(self) -> str:
-        return self._tokenizer.name
-
-    @property
-    def knows_template(self) -> bool:
-        return self._tokenizer.knows_template
-
-    @property
-    def is_estimate(self) -> bool:
-        return self._tokenizer.is_estimate
-
-    def count(self, text: str) -> int:
-        return self._tokenizer.count(text)
-
-    def spans(self, text: str) -> Spans:
-        return self._tokenizer.spans(text)
-
     def render(self, messages: Sequence[Message], answer_prefix: str = "") -> str:
-        return self._tokenizer.render(salted(messages, REFERENCE), answer_prefix)
+        return self.inner.render(salted(messages, REFERENCE), answer_prefix)

@@ -119,6 +119,7 @@ class OpenAIModel:
         self._reached = True
         self._found = found.facts
         self.window = self.window or found.window
+        self.concurrency = min(self.concurrency, found.slots or self.concurrency)
 
     async def generate(self, request: Request) -> Response:
         import openai
@@ -381,7 +382,7 @@ def open_model(rest: str, **options: Any) -> OpenAIModel:
         timeout_s, prefill_tokens_per_s: the first token must come within timeout_s + prompt / rate + answer / 20.
         stall_s: longest silence between tokens.
         prefill: the server continues a last assistant message, so that an answer prefix can be sent as one.
-        concurrency: requests at once.
+        concurrency: requests at once; not more than the slots that the server states.
 
     Raises:
         ConfigError: an option that makes no sense.
@@ -390,10 +391,7 @@ def open_model(rest: str, **options: Any) -> OpenAIModel:
 
 
 def open_completions_model(rest: str, **options: Any) -> OpenAIModel:
-    """A base model through /v1/completions; options as for `open_model`.
-
-    The prompt is rendered with the tokenizer's chat template if it knows one, else the contents are joined.
-    """
+    """A base model through /v1/completions, options as for `open_model`; without a chat template contents are joined."""
     return _open(rest, chat=False, **options)
 
 

@@ -20,10 +20,12 @@ _WINDOW_KEYS = ("max_model_len", "context_length", "context_window", "max_contex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Facts for the card, and the window if the endpoint states one."""
+    """Facts for the card, and what else the endpoint states."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
     window: int | None = None
+    slots: int | None = None
+    """Requests that the server works on at once; more would only wait there, and their times with them."""
 
 
 def read_models(listing: object, name: str, *, host: str) -> tuple[Mapping[str, Any], str | None]:
@@ -65,6 +67,7 @@ async def probe_endpoint(client: Any, name: str, *, host: str) -> Found:
     meta = entry.get("meta")
     if isinstance(meta, Mapping) and isinstance(meta.get("n_ctx_train"), int):
         facts["native_window"] = meta["n_ctx_train"]
+    slots = None
     if owner in _SERVERS:
         server, path, key = _SERVERS[owner]
         facts["server"] = server
@@ -74,9 +77,11 @@ async def probe_endpoint(client: Any, name: str, *, host: str) -> Found:
         settings = told.get("default_generation_settings")
         if isinstance(settings, Mapping) and isinstance(settings.get("n_ctx"), int):
             window = settings["n_ctx"]
+        if isinstance(told.get("total_slots"), int) and told["total_slots"] > 0:
+            slots = facts["slots"] = told["total_slots"]
     if window is not None:
         facts["window"] = window
-    return Found(facts=facts, window=window)
+    return Found(facts=facts, window=window, slots=slots)
 
 
 async def _json(raw: Any) -> object:

@@ -37,6 +37,13 @@ def test_llama_cpp_tells_its_loaded_and_native_window_and_takes_any_name(server:
     assert (model.facts["native_window"], model.facts["server_version"]) == (8192, "b9")
 
 
+def test_no_more_requests_than_the_server_has_slots_are_sent_at_once(server: Any, connect: Connect) -> None:
+    server.pages["/v1/models"] = {"data": [{"id": "f.gguf", "owned_by": "llamacpp"}]}
+    server.pages["/props"] = {"total_slots": 1}
+    model = probe(connect())
+    assert (model.concurrency, model.facts["slots"]) == (1, 1)
+
+
 def test_a_window_that_the_user_names_stays(server: Any, connect: Connect) -> None:
     server.pages["/v1/models"] = {"data": [{"id": "m", "max_model_len": 32768}]}
     assert probe(connect(window="8k")).window == 8192

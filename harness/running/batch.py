@@ -15,15 +15,14 @@ from longreach.harness.files import replacing
 from longreach.harness.model import Model, Price, Request, Response
 from longreach.harness.record import FINAL
 from longreach.harness.running.attempts import Policy
-from longreach.harness.running.conduct import Conductor, drive
+from longreach.harness.running.conduct import Conductor
 from longreach.harness.running.grading import Judge
 from longreach.harness.running.options import Options
 from longreach.harness.running.plan import Item
 from longreach.harness.running.prepare import Prepared, prepare
 from longreach.harness.running.progress import Progress
 from longreach.harness.running.requests import make_request
-from longreach.harness.running.results import write_results
-from longreach.harness.running.run import caps_of
+from longreach.harness.running.run import caps_of, finish
 from longreach.harness.running.scheduler import Job
 from longreach.harness.running.store import CONFIG, open_store, read_config
 from longreach.harness.tokenizer import Tokenizer
@@ -144,9 +143,7 @@ def import_batch(paths: Sequence[Path], folder: Path, progress: Progress) -> Imp
         )
     ours = {key: reply for key, reply in replies.items() if key in known}
     prepared = replace(prepared, model=Answered(model=prepared.model, replies=ours))
-    with open_store(folder) as store:
-        collected = drive(Importer(prepared, store, caps_of(prepared), progress))
-        write_results(folder, store.records)
+    finished = finish(prepared, Importer, progress)
     errors = sum(isinstance(reply, ModelError) for reply in ours.values())
     return Imported(
         answers=len(ours) - errors,
@@ -154,7 +151,7 @@ def import_batch(paths: Sequence[Path], folder: Path, progress: Progress) -> Imp
         strangers=strangers,
         repeated=repeated,
         folder=folder,
-        exit_code=collected.exit_code,
+        exit_code=finished.exit_code,
     )
 
 

@@ -7,21 +7,20 @@ is has come back. Repeating a call resumes: the stored records are replayed firs
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from longreach.harness.errors import ConfigError
 from longreach.harness.lengths import format_length
 from longreach.harness.record import COUNTED, FINAL
-from longreach.harness.running.conduct import Cell, Conductor, drive
+from longreach.harness.running.conduct import Cell, Conductor
 from longreach.harness.running.options import Options
 from longreach.harness.running.plan import Item
 from longreach.harness.running.progress import Progress
-from longreach.harness.running.results import write_results
-from longreach.harness.running.run import Run, caps_of
+from longreach.harness.running.run import Run, finish
 from longreach.harness.running.sanity import ADVICE, broken_headlines, gate_of
 from longreach.harness.running.scan_plan import FindPlan, plan_find
 from longreach.harness.running.scheduler import Scheduler
-from longreach.harness.running.store import open_store
 from longreach.harness.stats.ascend import Block, Scan
 from longreach.harness.stats.scans import evidence_lines, replayed
 
@@ -187,17 +186,4 @@ def find_options(options: Options, progress: Progress) -> Run:
     if options.plan:
         raise ConfigError("plan is an option of the command line: longreach find --plan ...")
     found = plan_find(options)
-    prepared = found.prepared
-    caps = caps_of(prepared)
-    with open_store(prepared.folder, prepared.secrets) as store:
-        collected = drive(Finder(prepared, store, caps, progress, found=found))
-        card, records = write_results(prepared.folder, store.records, progress.say)
-    return Run(
-        folder=prepared.folder,
-        records=records,
-        card=card,
-        stopped=collected.stopped,
-        untested=collected.untested,
-        exit_code=collected.exit_code,
-        error=collected.error,
-    )
+    return finish(found.prepared, partial(Finder, found=found), progress)

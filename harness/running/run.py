@@ -3,6 +3,7 @@
 Repeating a call resumes it: samples that are stored are not asked again.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from longreach.harness.report.card import Card
+
+ConductorOf = Callable[[Prepared, Store, Caps, Progress], Conductor]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,10 +75,14 @@ def run(battery: Any = None, *, model: Any = None, lengths: Any = None, out: Any
 
 def run_options(options: Options, progress: Progress) -> Run:
     """`run` for options that are made already; an unusable model is reported in the Run."""
-    prepared = prepare(options)
+    return finish(prepare(options), Conductor, progress)
+
+
+def finish(prepared: Prepared, conductor: ConductorOf, progress: Progress) -> Run:
+    """Opens the folder, lets a conductor do its work, writes the card."""
     caps = caps_of(prepared)
     with open_store(prepared.folder, prepared.secrets) as store:
-        collected = collect(prepared, store, caps, progress)
+        collected = drive(conductor(prepared, store, caps, progress))
         card, records = write_results(prepared.folder, store.records, progress.say)
     return Run(
         folder=prepared.folder,

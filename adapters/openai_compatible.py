@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from longreach.adapters.batch_files import batch_line, batch_reply
 from longreach.adapters.openai_address import without_login
+from longreach.adapters.openai_body import body_bytes
 from longreach.adapters.openai_errors import error_from, message_of, redact, rejected_parameter
 from longreach.adapters.openai_probe import probe_endpoint
 from longreach.adapters.openai_rates import rates_of
@@ -28,7 +29,7 @@ from longreach.harness.tokenizer import Tokenizer, join_contents
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_S = 10.0
-DRAIN_S = 0.5  # after [DONE] the connection is read to its end, so that it can be used again
+DRAIN_S = 0.5  # after [DONE] a connection that is to be used again is read to its end
 _SECRET = ("auth", "key", "token", "secret", "cookie")
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
@@ -72,6 +73,9 @@ class OpenAIModel:
         self._limit_field = _LIMITS[1] if "api.openai.com" in self._host else _LIMITS[0]
         self._adapted: dict[str, str] = {}
         self._found: Mapping[str, Any] = {}
+        # llama.cpp's server closes a connection after a stream without saying so, and the next request on it fails. A new
+        # one costs nothing near by; over TLS, where it does, servers keep what they promise.
+        self._closes = base_url.startswith("http://")
         self._price: Price | None = None
         self._reached = False  # some HTTP reply has come
         self._answered = False  # some request has succeeded
@@ -154,27 +158,27 @@ class OpenAIModel:
         """One try. Errors of `openai` for what comes before the reply, ModelError for what goes wrong within it."""
         import httpx2
 
-        completions = self._client().chat.completions if self._chat else self._client().completions
+        path = "/chat/completions" if self._chat else "/completions"
         loop = asyncio.get_running_loop()
         reply = Collector()
         stream = bool(body.get("stream"))
-        prompt = {key: body[key] for key in ("model", "messages", "prompt") if key in body}
-        rest = {key: value for key, value in body.items() if key not in prompt and key != "stream"}
+        content = body_bytes(body)
         started = time.perf_counter()
         last_s = 0.0
         try:
             async with asyncio.timeout(self._first_token_s(request, stream=stream)) as deadline:
-                raw = await completions.with_raw_response.create(**prompt, stream=stream, extra_body=rest)
+                raw = await self._client().post(path, cast_to=httpx2.Response, content=content, stream=stream)
                 self._reached = True
-                reply_body = raw.http_response
                 reply.rates = rates_of(raw.headers)
                 if not stream or "event-stream" not in raw.headers.get("content-type", ""):
-                    text = (await reply_body.aread()).decode("utf-8", "replace")
+                    text = (await raw.aread()).decode("utf-8", "replace")
                     last_s = time.perf_counter() - started
                     self._feed(reply, self._whole(text, raw.headers), last_s)
                     return self._done(reply, request, last_s, streamed=False)
                 try:
-                    async for event in events(reply_body.aiter_lines()):
+                    async for event in events(raw.aiter_lines()):
+                        if event is DONE and self._closes:
+                            break
                         if event is DONE:
                             deadline.reschedule(loop.time() + DRAIN_S)
                             continue
@@ -183,7 +187,7 @@ class OpenAIModel:
                             deadline.reschedule(loop.time() + self._stall_s)
                             last_s = at_s
                 finally:
-                    await reply_body.aclose()
+                    await raw.aclose()
         except TimeoutError as error:
             if reply.finish_reason is None:
                 raise self._timeout_error(reply, time.perf_counter() - started) from error
@@ -304,9 +308,7 @@ class OpenAIModel:
             import openai
 
             headers = dict(self._headers)
-            if self._base_url.startswith("http://"):
-                # llama.cpp's server closes a connection after a stream without saying so, and the next request on it
-                # fails. A new one costs nothing near by; over TLS, where it does, servers keep what they promise.
+            if self._closes:
                 headers["Connection"] = "close"
             self._clients[loop] = openai.AsyncOpenAI(
                 base_url=self._base_url,

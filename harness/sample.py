@@ -24,11 +24,15 @@ _RARE = bytes({*range(0x20)} - set(b"\n\r\t"))
 _ESCAPES = ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n"), (b"\r", b"\\r"), (b"\t", b"\\t"))
 
 
-def _json_text(text: str) -> bytes:
-    """`text` as `digest` writes it; a few passes over the bytes, because prompts are long and each one is hashed."""
-    data = text.encode("utf-8", "surrogatepass")
+def json_text(text: str, errors: str = "surrogatepass") -> bytes:
+    """`text` as `digest` writes it; a few passes over the bytes, because prompts are long, each is hashed and sent.
+
+    Args:
+        errors: what becomes of half a surrogate pair, as in `str.encode`.
+    """
+    data = text.encode("utf-8", errors)
     if len(data.translate(None, _RARE)) < len(data):
-        return json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return json.dumps(text, ensure_ascii=False).encode("utf-8", errors)
     for plain, escaped in _ESCAPES:
         if plain in data:
             data = data.replace(plain, escaped)
@@ -132,5 +136,5 @@ class Sample:
     @property
     def prompt_sha256(self) -> str:
         """SHA-256 of the messages and the answer prefix: what `verify` compares. The same as `digest` of them, sooner."""
-        turns = b",".join(b"[%b,%b]" % (_json_text(m.role), _json_text(m.content)) for m in self.messages)
-        return hashlib.sha256(b"[[%b],%b]" % (turns, _json_text(self.answer_prefix))).hexdigest()
+        turns = b",".join(b"[%b,%b]" % (json_text(m.role), json_text(m.content)) for m in self.messages)
+        return hashlib.sha256(b"[[%b],%b]" % (turns, json_text(self.answer_prefix))).hexdigest()

@@ -304,7 +304,7 @@ def test_a_server_that_cannot_stream_is_asked_for_the_whole(server: Any, connect
     server.reply(200, {"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]})
     assert ask(connect()).text == "4"
     assert "stream_options" not in server.requests[1]
-    assert not server.requests[1]["stream"]
+    assert not server.requests[1].get("stream")
 
 
 def test_a_parameter_that_stays_refused_is_an_error_and_no_endless_loop(

@@ -2,10 +2,10 @@
 
 A server in a process of its own answers at once. Both sides send prompts of the same bytes at concurrency 64, streamed, and
 read the reply; CPU is that of this process, all threads. Both get the prompts ready made: what the engine does beyond the
-bare loop is to schedule, check, grade, hash and store durably. Building is measured apart, in a run of its own, with the peak
-of memory.
+bare loop is to schedule, check, grade, hash and store durably. Building is measured apart, in a run of its own. Then the peak
+of memory of whole runs at 128k, each in a process of its own, and records that 64 writers have acknowledged as durable.
 
-    python tests/studies/overhead.py [samples at 1k] [samples at 128k]
+    python tests/studies/overhead.py [samples at 1k] [samples at 128k] [rounds]
 """
 
 import asyncio
@@ -23,17 +23,21 @@ from pathlib import Path
 from typing import Any
 
 from longreach.harness.model import Response
+from longreach.harness.record import Record
 from longreach.harness.running.options import Options
 from longreach.harness.running.prepare import Prepared, prepare
 from longreach.harness.running.progress import Progress
 from longreach.harness.running.run import caps_of
 from longreach.harness.running.scheduler import Job, Scheduler
-from longreach.harness.running.store import open_store
+from longreach.harness.running.store import open_store, read_records
 from longreach.harness.sample import Grid, Point, Sample
 from longreach.harness.task import Score, Task, TaskInfo
 from longreach.harness.tokenizer import Tokenizer
 
 CONCURRENCY = 64
+MEMORY = (64, 256, 512, 1024)
+"""Samples of the runs whose memory is measured."""
+RECORDS = 20_000
 
 
 def serve(ready: Any, stop: Any) -> None:
@@ -157,7 +161,6 @@ def timed(work: Callable[[], Any]) -> tuple[float, float]:
 def measure(folder: Path, url: str, length: int, samples: int) -> dict[str, Any]:
     """Milliseconds of CPU per sample: the whole run, then engine and bare client on ready prompts."""
     whole, _ = timed(lambda: asyncio.run(engine(case_of(folder / "whole", url, length, samples))))
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     case, prompts = with_ready_samples(case_of(folder / "ready", url, length, samples))
     ours, wall_s = timed(lambda: asyncio.run(engine(case)))
     alone, _ = timed(lambda: asyncio.run(bare(url, prompts)))
@@ -170,21 +173,51 @@ def measure(folder: Path, url: str, length: int, samples: int) -> dict[str, Any]
         "ratio": round(ours / alone, 2),
         "engine_and_building_ms": round(whole * per, 2),
         "samples_per_s": round(samples / wall_s, 1),
-        "peak_mb": round(peak_mb),
     }
 
 
-def main(small: int = 2000, large: int = 128) -> None:
-    """Prints one JSON line per length."""
+def peak_mb(folder: Path, url: str, length: int, samples: int, found: Any) -> None:
+    """Peak memory of this process after a whole run, MB."""
+    asyncio.run(engine(case_of(folder, url, length, samples)))
+    found.put(round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+
+
+async def durable(folder: Path, record: Record) -> float:
+    """Acknowledged records a second, written by 64 tasks that each await the disk."""
+    with open_store(folder) as store:
+        left = iter(range(RECORDS))
+
+        async def write() -> None:
+            for number in left:
+                await store.add(replace(record, key=f"{number:032x}"))
+
+        started = time.perf_counter()
+        await asyncio.gather(*(write() for _ in range(CONCURRENCY)))
+        return RECORDS / (time.perf_counter() - started)
+
+
+def main(small: int = 2000, large: int = 128, rounds: int = 3) -> None:
+    """Prints one JSON line per measurement."""
     context = multiprocessing.get_context("spawn")
     ready, stop = context.Queue(), context.Event()
     process = context.Process(target=serve, args=(ready, stop), daemon=True)
     process.start()
     url = ready.get(timeout=30)
     with tempfile.TemporaryDirectory() as temporary:
-        measure(Path(temporary) / "warm", url, 1024, 100)
+        here = Path(temporary)
+        for samples in MEMORY:  # first, while this process is small: a child's peak starts at its parent's size
+            found = context.Queue()
+            child = context.Process(target=peak_mb, args=(here / f"m{samples}", url, 131072, samples, found))
+            child.start()
+            print(json.dumps({"length": 131072, "samples": samples, "peak_mb": found.get()}), flush=True)
+            child.join()
+        measure(here / "warm", url, 1024, 100)
         for length, samples in ((1024, small), (131072, large)):
-            print(json.dumps(measure(Path(temporary) / str(length), url, length, samples)), flush=True)
+            for number in range(rounds):
+                print(json.dumps(measure(here / f"{length}-{number}", url, length, samples)), flush=True)
+        record = next(iter(read_records(here / "warm" / "ready").values()))
+        per_s = asyncio.run(durable(here / "durable", record))
+        print(json.dumps({"records": RECORDS, "writers": CONCURRENCY, "durable_per_s": round(per_s)}))
     stop.set()
     process.join(10)
 

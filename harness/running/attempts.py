@@ -15,6 +15,8 @@ from longreach.harness.record import Attempt
 from longreach.harness.running.limiter import Limiter, Ticket
 
 _OVERLOAD = {429, 503, 529}
+_LATER = {408, 425, 429, 503, 504, 529}
+"""Statuses that mean by definition: not now, come back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class Policy:
     """Longest wait of our own choosing."""
     longest_wait_s: float = 300.0
     """Longest wait that a server may ask for."""
+    first_s: float = 30.0
+    """So long an endpoint may break down that has never answered; one that asks to come back later is not breaking down."""
 
     def delay_s(self, failures: int, error: ModelError, rng: random.Random) -> float:
         """Seconds to wait after so many failures; what the server asks for goes before our own back-off."""
@@ -67,11 +71,25 @@ class Gate:
     limiter: Limiter | None = None
     """How fast the endpoint may be asked; None: as fast as anybody likes."""
     _until: float = field(default=0.0, init=False)
+    answered: bool = field(default=False, init=False)
+    """The endpoint has given a whole reply."""
+    _broken_since: float | None = field(default=None, init=False)
     _freed: asyncio.Condition = field(default_factory=asyncio.Condition, init=False)
 
     def hold(self, seconds: float) -> None:
         """Nobody sends for so long."""
         self._until = max(self._until, self.clock() + seconds)
+
+    def is_hopeless(self, error: ModelError, delay_s: float, first_s: float) -> bool:
+        """True if the endpoint has never answered and, after another `delay_s`, will have broken down for `first_s`."""
+        if self.answered:
+            return False
+        if error.retry_after_s is not None or error.status in _LATER or status_of(error) == "timeout":
+            self._broken_since = None
+            return False
+        now = self.clock()
+        self._broken_since = now if self._broken_since is None else self._broken_since
+        return now + delay_s - self._broken_since > first_s
 
     async def pause(self, seconds: float) -> None:
         """Waits, or returns at once when the run is stopped."""
@@ -153,6 +171,7 @@ async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng
                 status=error.status,
             )
         if error is None:
+            gate.answered = True
             attempts.append(Attempt(status="ok", delay_s=round(delay, 3)))
             return Answer(response=response, error=None, attempts=tuple(attempts), waste=waste)
         waste += error.status is None or error.status >= 500
@@ -160,6 +179,8 @@ async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng
         if not error.transient or len(attempts) >= policy.tries:
             return Answer(response=None, error=error, attempts=tuple(attempts), waste=waste)
         delay = policy.delay_s(len(attempts), error, rng)
+        if gate.is_hopeless(error, delay, policy.first_s):
+            return Answer(response=None, error=error, attempts=tuple(attempts), waste=waste)
         if error.retry_after_s is not None:
             gate.hold(delay)  # the endpoint speaks for all its requests
             delay = 0.0

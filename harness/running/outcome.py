@@ -10,7 +10,7 @@ from longreach.harness.record import Outcome, Record
 from longreach.harness.running.attempts import Answer
 from longreach.harness.running.budget import cost_usd
 from longreach.harness.running.plan import Item
-from longreach.harness.running.refusals import refusal_phrase
+from longreach.harness.running.refusals import is_refusal, refusal_phrase
 from longreach.harness.running.resolve import BatteryTask, Settings
 from longreach.harness.sample import Sample
 from longreach.harness.task import Score
@@ -40,6 +40,11 @@ def outcome_of_response(response: Response, cut: str | None) -> Outcome:
     if cut is not None:
         return "truncated"
     return "scored" if response.text.strip() else "no_answer"
+
+
+def outcome_of_score(score: Score, text: str, sample: Sample) -> Outcome:
+    """The outcome of an answer that was graded: `refused` if it is worth nothing and does nothing but refuse."""
+    return "refused" if score.value == 0.0 and is_refusal(text, sample.target) else "scored"
 
 
 def base_record(item: Item, task: BatteryTask, settings: Settings) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from longreach.harness.model import Response
 from longreach.harness.record import Record
 from longreach.harness.registry import open_model, open_tokenizer, takes_option
 from longreach.harness.running.controls import open_task
-from longreach.harness.running.redact import REDACTED
+from longreach.harness.running.outcome import outcome_of_score
+from longreach.harness.running.redact import REDACTED, api_keys
 from longreach.harness.running.resolve import open_counter, with_system
 from longreach.harness.running.results import write_results
 from longreach.harness.running.store import open_store, read_config, read_records
@@ -35,16 +36,19 @@ def rescore(folder: Path, say: Callable[[str], None] | None = None) -> tuple[int
     config = read_config(folder)
     tokenizer = _tokenizer(config)
     n = changed = 0
-    with open_store(folder) as store:
+    with open_store(folder, api_keys(config["model"]["args"])) as store:
         fresh = []
         for record, task, point in _recipes(config, store.records):
-            if record.outcome != "scored" or "strict" in record.parts:
+            # A refusal in words was graded; one that the server calls so has the finish `filter`.
+            was_graded = record.outcome == "scored" or (record.outcome == "refused" and record.finish != "filter")
+            if not was_graded or "strict" in record.parts:
                 continue
             sample = task.sample(point, tokenizer)
             score = task.score(sample, Response(text=record.text, reasoning=record.reasoning, finish=None))
             n += 1
             new = dataclasses.replace(
                 record,
+                outcome=outcome_of_score(score, record.text, sample),
                 score=score.value,
                 score_published=score.published,
                 parts=dict(score.parts),

@@ -20,7 +20,13 @@ from longreach.harness.running.attempts import Answer, Gate, Policy, ask
 from longreach.harness.running.budget import Caps, Extra
 from longreach.harness.running.grading import Bill, Judge, grade
 from longreach.harness.running.limiter import Limiter
-from longreach.harness.running.outcome import answer_record, error_record, outcome_of_response, unsent_record
+from longreach.harness.running.outcome import (
+    answer_record,
+    error_record,
+    outcome_of_response,
+    outcome_of_score,
+    unsent_record,
+)
 from longreach.harness.running.plan import Item, Plan
 from longreach.harness.running.progress import Progress
 from longreach.harness.running.requests import make_request
@@ -234,6 +240,8 @@ class Scheduler:
                 outcome, error = "failed", f"the judge failed: {problem}"
             except Exception as problem:  # noqa: BLE001 - a scorer of a third party: this sample fails, the run goes on
                 outcome, error = "failed", f"the answer could not be scored: {type(problem).__name__}: {problem}"
+            else:
+                outcome = outcome_of_score(score, response.text, sample)
         return answer_record(
             item,
             task,

@@ -80,6 +80,57 @@ def test_a_negative_wait_falls_back_to_our_own() -> None:
     assert 1.0 <= sum(pauses) <= 1.25
 
 
+def failing(model: Scripted, n: int) -> float:
+    """Seconds until `n` requests, one after the other, have failed at one endpoint."""
+    waited: list[float] = []
+
+    async def jump(stop: asyncio.Event, seconds: float) -> None:
+        waited.append(seconds)
+
+    async def run() -> None:
+        shared = Gate(asyncio.Event(), clock=lambda: sum(waited), wait=jump)
+        for _ in range(n):
+            answer = await ask(model, REQUEST, policy=Policy(), gate=shared, rng=random.Random(1))
+            assert answer.response is None
+
+    asyncio.run(run())
+    return sum(waited)
+
+
+@pytest.mark.parametrize("error", [BROKEN, ModelError("oops", transient=True, status=500)])
+def test_an_endpoint_that_never_answered_is_given_up_within_half_a_minute(error: ModelError) -> None:
+    assert 10 < failing(Scripted(*[error] * 99), 5) <= 30
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError("loading the model", transient=True, status=503),
+        ModelError("come back", transient=True, status=500, retry_after_s=20.0),
+        RATE_LIMIT,
+    ],
+)
+def test_an_endpoint_that_says_later_is_waited_for(error: ModelError) -> None:
+    assert failing(Scripted(*[error] * 8), 1) > 40
+
+
+def test_an_endpoint_that_has_answered_is_waited_for() -> None:
+    waited: list[float] = []
+
+    async def jump(stop: asyncio.Event, seconds: float) -> None:
+        waited.append(seconds)
+
+    async def run() -> Answer:
+        gate = Gate(asyncio.Event(), clock=lambda: sum(waited), wait=jump)
+        model = Scripted()
+        await ask(model, REQUEST, policy=Policy(), gate=gate, rng=random.Random(1))
+        model.script = [BROKEN] * 7
+        return await ask(model, REQUEST, policy=Policy(), gate=gate, rng=random.Random(1))
+
+    assert asyncio.run(run()).response is not None
+    assert sum(waited) > 100
+
+
 def test_after_the_last_try_the_error_comes_back_with_every_attempt() -> None:
     answer, _ = asked(Scripted(*[BROKEN] * 9), tries=4)
     assert answer.response is None
@@ -123,7 +174,7 @@ def test_stopping_the_run_ends_a_wait() -> None:
         stop = asyncio.Event()
         gate = Gate(stop)
         task = asyncio.create_task(
-            ask(Scripted(BROKEN), REQUEST, policy=Policy(base_s=3600), gate=gate, rng=random.Random(1))
+            ask(Scripted(BROKEN), REQUEST, policy=Policy(base_s=20), gate=gate, rng=random.Random(1))
         )
         await asyncio.sleep(0)
         stop.set()

@@ -36,7 +36,7 @@ class Record:
     key: str
     """Hash of the point, the model and every setting that shapes the request."""
     origin: str = "run"
-    """run, imported:<tool>, vendor."""
+    """run, imported:<tool>; of means without samples: vendor, reported:<tool>."""
     task: str
     """Label in the battery, usually the task's name."""
     task_id: str
@@ -86,6 +86,11 @@ class Record:
             raise ValueError(f"unknown outcome {self.outcome!r}; one of {', '.join(OUTCOMES)}")
         if (self.score is None) == (self.outcome in COUNTED):
             raise ValueError(f"outcome {self.outcome!r} with score {self.score!r}")
+
+    @property
+    def is_reported(self) -> bool:
+        """A mean that somebody reported without its samples: shown, but part of no estimate."""
+        return self.origin == "vendor" or self.origin.startswith("reported:")
 
     def to_json(self) -> str:
         """One line of JSON, without the newline. Shallow on purpose: records are written by the thousand."""

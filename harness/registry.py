@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from longreach.harness.errors import ConfigError, LongreachError, UnknownName
+from longreach.harness.imported import Reader
 from longreach.harness.model import Model
 from longreach.harness.task import Task
 from longreach.harness.tokenizer import BytesTokenizer, Tokenizer, WordsTokenizer
@@ -161,6 +162,19 @@ def _check_options(spec: str, opener: Callable[..., Any], options: Iterable[str]
         if name not in known:
             mend = did_you_mean(name, known) if known else "it takes none"
             raise UnknownName(f"model {spec!r} has no option {name!r}; {mend}")
+
+
+def importer(tool: str) -> Reader:
+    """The function that reads results of `tool`.
+
+    Raises:
+        UnknownName: nobody reads that format.
+    """
+    found = {point.name: point for point in reversed(_points("longreach.imports"))}
+    if tool not in found:
+        raise UnknownName(f"there is no importer for {tool!r}; {did_you_mean(tool, found)}")
+    read: Reader = found[tool].load()
+    return read
 
 
 def open_tokenizer(spec: str, **options: Any) -> Tokenizer:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from longreach.harness.commands.options import ALL_FIELDS, with_options
+from longreach.harness.commands.importing import add_import_commands
+from longreach.harness.commands.options import ALL_FIELDS, path_option, with_options
 from longreach.harness.running.options import Options
 
 
@@ -22,6 +23,7 @@ def add_exchange_commands(app: typer.Typer) -> None:
         with_options(_export_batch, fields, name="openai-batch", doc=doc, first=("file", file))
     )
     imports.command("openai-batch")(_import_batch)
+    add_import_commands(imports)
     app.command("merge")(_merge)
 
 
@@ -38,7 +40,7 @@ def _export_batch(file: Path, options: Options) -> None:
 
 def _import_batch(
     files: Annotated[list[Path], typer.Argument(help="Output and error files, in any order.", metavar="FILE...")],
-    out: Annotated[Path, typer.Option(help="Run folder that the export wrote.")],
+    out: Annotated[Path, path_option("Run folder that the export wrote.")],
 ) -> None:
     """Score the replies of batch files and write the card."""
     from longreach.harness.running.batch import import_batch
@@ -57,7 +59,7 @@ def _merge(
     runs: Annotated[
         list[Path], typer.Argument(help="Run folders, or the folder that holds the shards.", metavar="RUN...")
     ],
-    out: Annotated[Path, typer.Option(help="Run folder to write.")],
+    out: Annotated[Path, path_option("Run folder to write.")],
 ) -> None:
     """Shards (or runs of the same settings) as one run folder; exit 3 if something of the plan is missing."""
     from longreach.harness.running.merge import merge

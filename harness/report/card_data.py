@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longreach.harness.record import Record
-from longreach.harness.report.card_tables import size_sentences
+from longreach.harness.report.card_tables import reporter, size_sentences
 from longreach.harness.report.card_text import marks, model_name, reproduce, verdict
 from longreach.harness.report.cautions import breaks, limits, warnings
 from longreach.harness.report.markup import PLAIN
@@ -53,15 +53,16 @@ def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Compa
         "warnings": [plain(text) for text in warnings(estimates, config)],
         "breaks": [plain(text) for text in breaks(estimates)],
         "not_shown": [plain(f"{text} {command or ''}") for text, command in limits(estimates, config)],
-        "vendor_reported": [_vendor(record) for record in estimates.vendor],
+        "reported": [_reported(record) for record in estimates.reported],
         "provenance": _provenance(estimates, config),
     }
     found: dict[str, Any] = clean(data)
     return found
 
 
-def _vendor(record: Record) -> dict[str, Any]:
-    return {"task": record.task, "length": record.length, "score": record.score, "model": record.model}
+def _reported(record: Record) -> dict[str, Any]:
+    found = {"task": record.task, "length": record.length, "score": record.score, "n": record.extra.get("n")}
+    return found | {"model": record.model, "by": reporter(record)}
 
 
 def _provenance(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, Any]:

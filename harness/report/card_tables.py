@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longreach.harness.lengths import format_length, format_threshold
-from longreach.harness.record import OUTCOMES
+from longreach.harness.record import OUTCOMES, Record
 from longreach.harness.report.wording import counts_text, join_words, percent, seconds, usd
 from longreach.harness.stats.contrasts import Contrast
 from longreach.harness.stats.curves import Curve, CurvePoint
@@ -261,16 +261,23 @@ def _cached(value: int | None) -> str:
     )
 
 
-def vendor_rows(estimates: Estimates) -> list[list[str]]:
-    """Task, length, mean, n of rows that a vendor reported."""
-    groups: dict[tuple[str, int], list[float]] = {}
-    for record in estimates.vendor:
-        if record.score is not None:
-            groups.setdefault((record.task, record.length), []).append(record.score)
+def reported_rows(estimates: Estimates) -> list[list[str]]:
+    """Task, length, mean, n (as stated) and reporter of means without samples."""
     return [
-        [task, format_length(length), percent(math.fsum(scores) / len(scores), 1), f"{len(scores):,}"]
-        for (task, length), scores in sorted(groups.items())
+        [
+            record.task,
+            format_length(record.length),
+            percent(record.score, 1) if record.score is not None else "-",
+            f"{record.extra['n']:,}" if record.extra.get("n") else "not stated",
+            reporter(record),
+        ]
+        for record in sorted(estimates.reported, key=lambda record: (record.task, record.length, record.origin))
     ]
+
+
+def reporter(record: Record) -> str:
+    """Who reported a mean: the vendor, or the tool that wrote it."""
+    return "vendor" if record.origin == "vendor" else record.origin.partition(":")[2]
 
 
 def infeasible_lines(config: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ VERBS = {"retrieval": ("retrieves", "retrieve"), "reasoning": ("reasons", "reaso
 
 
 def marks(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
-    """Words that stand in the title and the verdict: SIMULATED, IMPORTED, VENDOR-REPORTED, NOT A LANGUAGE MODEL."""
+    """Words that stand in the title and the verdict: SIMULATED, IMPORTED, VENDOR-REPORTED, REPORTED, NOT A LANGUAGE MODEL."""
     model = config.get("model") or {}
     found = []
     if model.get("simulated"):
@@ -26,8 +26,10 @@ def marks(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
     imported = [origin for origin in estimates.origins if origin.startswith("imported")]
     if imported:
         found.append("IMPORTED" if len(imported) == len(estimates.origins) else "PARTLY IMPORTED")
-    if estimates.vendor:
-        found.append("VENDOR-REPORTED" if not estimates.cells else "WITH VENDOR-REPORTED ROWS")
+    if estimates.reported:
+        vendor = any(record.origin == "vendor" for record in estimates.reported)
+        word = "VENDOR-REPORTED" if vendor else "REPORTED"
+        found.append(word if not estimates.cells else f"WITH {word} ROWS")
     return found
 
 

@@ -45,7 +45,7 @@ def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Dra
         "time": tables.time_rows(estimates),
         "retried": estimates.latency["retried_left_out"],
         "money": tables.money_lines(estimates),
-        "vendor": tables.vendor_rows(estimates),
+        "reported": tables.reported_rows(estimates),
         "limits": limits(estimates, config),
         "commands": reproduce(config),
         "protocol": protocol(estimates, config),

@@ -313,8 +313,11 @@ def _imports(estimates: Estimates) -> list[str]:
         for origin, count in estimates.origins.items()
         if origin.startswith("imported")
     ]
-    if estimates.vendor:
-        found.append(f"{len(estimates.vendor):,} rows are vendor-reported; no effective length uses them.")
+    vendor = sum(record.origin == "vendor" for record in estimates.reported)
+    if vendor:
+        found.append(f"{vendor:,} rows are vendor-reported; no effective length uses them.")
+    if others := len(estimates.reported) - vendor:
+        found.append(f"{others:,} rows are another tool's means without their samples; no effective length uses them.")
     return found
 
 

@@ -1,6 +1,6 @@
 """Estimates: all that follows from the records of a run and its configuration, before a word of it is written.
 
-Imported records count like our own and are named; rows that a vendor reported are kept apart and never feed a length.
+Imported records count like our own and are named; means that were reported without samples never feed a length.
 """
 
 import shlex
@@ -60,7 +60,8 @@ class Estimates:
     recycled: Mapping[int, tuple[int, int]]
     notes: Sequence[tuple[str, int]]
     too_large: Mapping[int, int]
-    vendor: Sequence[Record]
+    reported: Sequence[Record]
+    """Means that a vendor or another tool reported, without samples; nothing else uses them."""
     origins: Mapping[str, int]
     """Records that count, by origin."""
     tokenizers: Mapping[str, int]
@@ -111,8 +112,8 @@ def _family_name(place: tuple[str, str], groups: Mapping[tuple[str, str], Sequen
 def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
     """Everything that a card shows, from the last state of each sample."""
     states = last_states(records)
-    vendor = [record for record in states if record.origin == "vendor"]
-    states = [record for record in states if record.origin != "vendor"]
+    reported = [record for record in states if record.is_reported]
+    states = [record for record in states if not record.is_reported]
     every = task_facts(config, states)
     facts = {label: fact for label, fact in every.items() if fact.family != CONTROL}
     arms = {label: fact for label, fact in every.items() if fact.family == CONTROL}
@@ -165,7 +166,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         recycled=recycled_shares(states),
         notes=prompt_notes(states),
         too_large=too_large(states),
-        vendor=vendor,
+        reported=reported,
         origins=dict(sorted(Counter(record.origin for record in states).items())),
         tokenizers=dict(sorted(Counter(record.tokenizer for record in states).items())),
         last_at=max((record.at for record in states), default=None),

@@ -31,7 +31,7 @@ def check_gates(texts: Sequence[str], records: Sequence[Record], config: Mapping
     labels = task_facts(config, records)
     gates = [parse_gate(text, partial(check_metric, labels=labels, registered=tasks())) for text in texts]
     estimates = estimate(records, config)
-    counted = [record for record in records if record.outcome in COUNTED and record.origin != "vendor"]
+    counted = [record for record in records if record.outcome in COUNTED and not record.is_reported]
     return [_check(gate, estimates, counted, config) for gate in gates]
 
 

@@ -231,10 +231,10 @@ def test_rules_that_do_not_apply_are_none(make: Any, estimated: Any) -> None:
     assert (rules.ruler, rules.nolima, rules.largest_passing, rules.complete) == (4 * K, None, None, False)
 
 
-def test_vendor_rows_never_feed_a_length(make: Any, estimated: Any) -> None:
+def test_reported_rows_never_feed_a_length(make: Any, estimated: Any) -> None:
     result = estimated(make.row("niah.single", {4 * K: 100}, 100, origin="vendor"), planned=[])
     assert result.effective["retrieval"].state == "not_measured"
-    assert (len(result.vendor), result.cells) == (100, ())
+    assert (len(result.reported), result.cells) == (100, ())
 
 
 def test_imported_records_count_and_are_named(make: Any, estimated: Any) -> None:

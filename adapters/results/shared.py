@@ -1,0 +1,111 @@
+"""Reading foreign result files: JSON, JSON lines and CSV with one clear line for what is broken."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from longreach.harness.errors import DataError
+
+
+def files_below(paths: Sequence[Path], *patterns: str) -> list[Path]:
+    """Files that were named, and those of the patterns in the folders that were named; sorted, each once.
+
+    Raises:
+        DataError: a path that does not exist, or nothing found.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            for pattern in patterns:
+                found |= dict.fromkeys(sorted(file for file in path.rglob(pattern) if file.is_file()))
+        elif path.is_file():
+            found[path] = None
+        else:
+            raise DataError(f"there is no file or folder {path}; name what the other tool wrote")
+    if not found:
+        named = ", ".join(map(str, paths))
+        raise DataError(f"{named} holds no {' or '.join(patterns)}; name the folder that the other tool wrote")
+    return list(found)
+
+
+def read_json(path: Path) -> Any:
+    """One JSON document.
+
+    Raises:
+        DataError: unreadable or no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} cannot be read as JSON: {_short(error)}") from error
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Number and object of each JSON line; blank lines are skipped.
+
+    Raises:
+        DataError: unreadable, or a line that is no JSON object; it is named.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    data = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise DataError(
+                        f"{path}, line {number} is not JSON: {_short(error)}; copy the file again"
+                    ) from error
+                if not isinstance(data, Mapping):
+                    raise DataError(f"{path}, line {number} is not a JSON object")
+                yield number, data
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {_short(error)}") from error
+
+
+def read_table(path: Path) -> list[list[str]]:
+    """The rows of a CSV file.
+
+    Raises:
+        DataError: unreadable.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as CSV: {_short(error)}") from error
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """A text, or a list of them, as a tuple; anything else is written out."""
+    if value is None:
+        return ()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(str(item) for item in value)
+    return (str(value),)
+
+
+def as_text(value: object) -> str:
+    """A reply as text; null is the empty reply."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def whole(value: object) -> int | None:
+    """A whole number above 0, from a number, its digits or `32k`; None if it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        text = value.strip().lower().replace(",", "")
+        factor = {"k": 1024, "m": 1024 * 1024}.get(text[-1:], 1)
+        text = text[:-1] if factor > 1 else text
+        value = int(text) * factor if text.isdecimal() else None
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:160]

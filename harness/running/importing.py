@@ -1,0 +1,240 @@
+"""`longreach import`: results of another tool as a run folder like any other, marked with where they come from."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longreach.harness.errors import ConfigError, RunFolderError
+from longreach.harness.imported import ImportedRun, ImportedSample, ImportedTask, SummaryRow, deduplicated
+from longreach.harness.record import Record
+from longreach.harness.registry import importer
+from longreach.harness.running.config import SCHEMA
+from longreach.harness.running.results import write_results
+from longreach.harness.running.store import CONFIG, open_store, read_config, write_config
+from longreach.harness.sample import digest
+
+if TYPE_CHECKING:
+    from longreach.harness.report.card import Card
+
+KEY = "imported"
+"""Key of config.yaml that says what was read and what was not understood."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """What came of it."""
+
+    card: "Card"
+    n: int
+    """Samples."""
+    rows: int
+    """Summary rows."""
+    repeated: int
+    """Samples of a place that another one took."""
+    not_understood: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def import_results(tool: str, paths: Sequence[Path], out: Path, *, model: str | None = None) -> Import:
+    """Writes `out` as the run folder of what the files hold.
+
+    Args:
+        model: name under which the model is known here; cards of one model can be united.
+
+    Raises:
+        ConfigError: the files cannot be read, or name no model. RunFolderError: `out` is a run that was made here.
+    """
+    found = importer(tool)(paths)
+    name = model or found.model
+    if name is None:
+        raise ConfigError("the files do not say which model answered; name it with --model")
+    if (out / CONFIG).exists() and KEY not in read_config(out):
+        raise RunFolderError(
+            f"{out} is a run that was made here and is not overwritten; name another folder with --out"
+        )
+    samples, repeated = deduplicated(found.samples)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    records = _records(found, samples, name, at)
+    config = _config(found, samples, records, name, paths, at)
+    if (out / CONFIG).exists():
+        _refuse_mixture(read_config(out), config, out)
+    with open_store(out) as store:
+        write_config(out, config)
+        store.add_all(record for record in records if store.records.get(record.key) != record)
+        card, _ = write_results(out, store.records)
+    return Import(
+        card=card,
+        n=len(samples),
+        rows=len(found.rows),
+        repeated=repeated,
+        not_understood=found.not_understood,
+        notes=found.notes,
+    )
+
+
+def _refuse_mixture(old: Mapping[str, Any], new: Mapping[str, Any], out: Path) -> None:
+    for what, before, after in (
+        ("tool", old[KEY]["tool"], new[KEY]["tool"]),
+        ("files", old[KEY]["files"], new[KEY]["files"]),
+        ("model", old["model"]["name"], new["model"]["name"]),
+    ):
+        if before != after:
+            raise RunFolderError(
+                f"{out} holds an import of another {what} ({before}, now {after}); choose another --out"
+            )
+
+
+def _records(found: ImportedRun, samples: Sequence[ImportedSample], model: str, at: str) -> list[Record]:
+    tasks = {task.label: task for task in found.tasks}
+    records = [_record(found, sample, tasks[sample.task], model, at) for sample in samples]
+    return records + [_row(found, row, tasks[row.task], model, at) for row in found.rows]
+
+
+def _record(found: ImportedRun, sample: ImportedSample, task: ImportedTask, model: str, at: str) -> Record:
+    own = task.own or {}
+    return Record(
+        key=digest([f"imported:{found.tool}", model, *sample.place])[:32],
+        origin=f"imported:{found.tool}",
+        task=task.label,
+        task_id=_id(task),
+        version=1,
+        capability=task.capability,
+        family=task.family,
+        params=dict(own.get("params") or {}),
+        length=sample.length,
+        depth=sample.depth,
+        index=sample.index,
+        seed=sample.seed,
+        model=model,
+        tokenizer=found.tokenizer,
+        outcome=sample.outcome,
+        finish=sample.finish,
+        score=sample.score,
+        score_published=sample.published,
+        parts=dict(sample.parts),
+        text=sample.text,
+        target=sample.target,
+        placed=sample.placed,
+        n_tokens=sample.n_tokens,
+        n_prompt_tokens=sample.n_prompt_tokens,
+        n_output_tokens=sample.n_output_tokens,
+        latency_s=sample.latency_s,
+        prompt_sha256=sample.prompt_sha256,
+        error=sample.error,
+        at=at,
+        extra={"groups": dict(sample.groups)} if sample.groups else {},
+    )
+
+
+def _row(found: ImportedRun, row: SummaryRow, task: ImportedTask, model: str, at: str) -> Record:
+    origin = "vendor" if found.vendor else f"reported:{found.tool}"
+    return Record(
+        key=digest([origin, model, row.task, row.length])[:32],
+        origin=origin,
+        task=task.label,
+        task_id=_id(task),
+        version=1,
+        capability=task.capability,
+        family=task.family,
+        length=row.length,
+        depth=None,
+        index=0,
+        seed=0,
+        model=model,
+        tokenizer=found.tokenizer,
+        outcome="scored",
+        score=row.mean,
+        at=at,
+        extra={"n": row.n},
+    )
+
+
+def _id(task: ImportedTask) -> str:
+    return str((task.own or {}).get("id") or f"{task.label}@1")
+
+
+def _config(
+    found: ImportedRun,
+    samples: Sequence[ImportedSample],
+    records: Sequence[Record],
+    model: str,
+    paths: Sequence[Path],
+    at: str,
+) -> dict[str, Any]:
+    planned = Counter((sample.task, sample.length, sample.depth) for sample in samples)
+    sampled = {sample.task for sample in samples}
+    return {
+        "schema": SCHEMA,
+        "longreach": version("longreach"),
+        "battery": f"imported from {found.tool}",
+        "description": "",
+        "headline": {},
+        "lengths": sorted({record.length for record in records}),
+        "depths": sorted({sample.depth for sample in samples if sample.depth is not None}),
+        "samples": max(planned.values(), default=0),
+        "seed": 0,
+        "tasks": [_task(task, samples) for task in found.tasks if task.label in sampled],
+        "infeasible": [],
+        "planned": [
+            {"task": task, "length": length, "depth": depth, "n": n} for (task, length, depth), n in planned.items()
+        ],
+        "model": {
+            "spec": model,
+            "name": model,
+            "args": {},
+            "simulated": model.startswith("sim:"),
+            "window": None,
+            "concurrency": 1,
+            "facts": dict(found.facts),
+            "price": {"input": None, "cached": None, "output": None},
+        },
+        "tokenizer": {"spec": None, "name": found.tokenizer, "knows_template": False, "is_estimate": False},
+        "sampling": {
+            "temperature": None,
+            "top_p": None,
+            "seed": None,
+            "reasoning_budget": 0,
+            "system": None,
+            "chat_template_kwargs": {},
+            "extra_body": {},
+            "headers": {},
+            "judge": None,
+        },
+        "corpus": None,
+        "advertised": None,
+        "limits": {"max_cost": None, "max_tokens": None, "max_time": None},
+        "environment": {"python": None, "platform": None, "packages": {}, "plugins": []},
+        "command": f"longreach import {found.tool} {' '.join(path.name for path in paths)}",
+        "started": at,
+        KEY: {
+            "tool": found.tool,
+            "files": sorted(path.name for path in paths),
+            "notes": list(found.notes),
+            "not_understood": list(found.not_understood),
+        },
+    }
+
+
+def _task(task: ImportedTask, samples: Sequence[ImportedSample]) -> dict[str, Any]:
+    own = task.own or {}
+    return {
+        "task": str(own.get("task") or task.label),
+        "label": task.label,
+        "params": dict(own.get("params") or {}),
+        "id": _id(task),
+        "info": {
+            "version": 1,
+            "capability": task.capability,
+            "family": task.family,
+            "chance": task.chance,
+            "reserve": None,
+            "has_depth": any(sample.depth is not None for sample in samples if sample.task == task.label),
+            "source": task.source,
+            "license": "",
+            "data_revision": None,
+        },
+    }

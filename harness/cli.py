@@ -7,7 +7,9 @@ data, standard error for everything else; a user's mistake is one line there.
 import difflib
 import errno
 import os
+import re
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import typer
@@ -75,7 +77,7 @@ def run_command(arguments: list[str]) -> int:
         code = make_app()(args=normalise(arguments), prog_name="longreach", standalone_mode=False)
         sys.stdout.flush()
     except LongreachError as error:
-        return _fail(str(error), error.exit_code)
+        return _fail(str(error), error.exit_code, _named_keys(arguments))
     except _UsageError as error:
         message = _usage_message(error)  # empty after `longreach` alone, which has printed the help
         return _fail(message, 2)
@@ -120,10 +122,16 @@ def _silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
 
 
-def _fail(message: str, code: int) -> int:
-    from longreach.harness.running.redact import api_keys, without
+def _named_keys(arguments: list[str]) -> list[str]:
+    """Keys whose variables the command line names (`--model-args api_key_env=NAME`)."""
+    names = re.findall(r"\bapi_key_env=([^\s,]+)", " ".join(arguments))
+    return [os.environ[name] for name in names if os.environ.get(name)]
 
-    text = without(" ".join(message.split()), api_keys({}))
+
+def _fail(message: str, code: int, keys: Sequence[str] = ()) -> int:
+    from longreach.harness.running.redact import keys_around, without
+
+    text = without(" ".join(message.split()), [*keys, *keys_around()])
     if text:
         typer.echo(f"longreach: {text}", err=True)
     return code

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -221,10 +222,15 @@ def _pdf(path: Path, data: bytes) -> Text:
         from pypdf.errors import PyPdfError
     except ImportError as error:
         raise MissingExtra(f"{path} is a PDF; run: pip install 'longreach[pdf]'") from error
+    logger = logging.getLogger("pypdf")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # what it says about a broken file is said by our own line
     try:
         pages = [_reflowed(page.extract_text()) for page in PdfReader(io.BytesIO(data)).pages]
     except (PyPdfError, ValueError, KeyError, TypeError) as error:  # broken files fail inside pypdf in all these ways
         raise DataError(f"{path} cannot be read as PDF ({error}); save it anew, or give its text") from error
+    finally:
+        logger.setLevel(level)
     n_empty = sum(not page for page in pages)
     if n_empty == len(pages):
         raise DataError(

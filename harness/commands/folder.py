@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from longreach.harness.commands.options import path_option
+
 _Folder = Annotated[Path, typer.Argument(help="Run folder.")]
 _PUBLISH = "Into your own repository (nothing is pushed)"
 
@@ -18,15 +20,15 @@ def add_folder_commands(app: typer.Typer) -> None:
 
 def _card(
     runs: Annotated[list[Path], typer.Argument(help="Run folders.", metavar="RUN...")],
-    out: Annotated[Path | None, typer.Option(help="Folder of a card that several runs share.")] = None,
-    baseline: Annotated[Path | None, typer.Option(help="Run folder that the card compares this run with.")] = None,
+    out: Annotated[Path | None, path_option("Folder of a card that several runs share.")] = None,
+    baseline: Annotated[Path | None, path_option("Run folder that the card compares this run with.")] = None,
     template: Annotated[
         list[Path] | None,
         typer.Option(help="Your own Jinja template, such as short.md.j2; written beside the card as short.md."),
     ] = None,
     readme: Annotated[
         Path | None,
-        typer.Option(help="README that gets the card between its markers.", rich_help_panel=_PUBLISH),
+        path_option("README that gets the card between its markers.", rich_help_panel=_PUBLISH),
     ] = None,
     metadata: Annotated[
         bool,

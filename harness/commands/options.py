@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,18 @@ SAMPLE_FIELDS = ("lengths", "depths", "samples", "tasks", "seed", "needles", "co
 """Options that shape prompts and need no model."""
 ALL_FIELDS = tuple(item.name for item in dataclasses.fields(Options) if item.name not in ("battery", *SEARCH))
 FIND_FIELDS = (*(name for name in ALL_FIELDS if name not in ("depths", "samples")), *SEARCH)
+
+
+def path_of(text: str) -> Path:
+    """An option's path; an empty one, as an unset shell variable leaves it, is a mistake and not the working folder."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty; name a path, or leave the option out")
+    return Path(text)
+
+
+def path_option(help: str, **more: Any) -> Any:
+    """A typer option that takes a path by `path_of`."""
+    return typer.Option(help=help, parser=path_of, metavar="PATH", **more)
 
 
 def with_options(

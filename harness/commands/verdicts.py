@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longreach.harness.commands.options import path_option
+
 if TYPE_CHECKING:
     from longreach.harness.stats.compare import Comparison
     from longreach.harness.stats.series import Series
@@ -45,15 +47,13 @@ def compare(
         list[Path], typer.Argument(help="Base run, then the new one, or a whole series.", metavar="BASE NEW...")
     ],
     repeat: Annotated[
-        Path | None, typer.Option(help="The base model once more on the same samples: measures run noise.")
+        Path | None, path_option("The base model once more on the same samples: measures run noise.")
     ] = None,
     margin: Annotated[
         float, typer.Option(help="Change of a mean score that does not matter.", min=0.0, max=1.0)
     ] = 0.05,
     markdown: Annotated[bool, typer.Option("--markdown", help="Markdown, for a pull request or a model card.")] = False,
-    figure: Annotated[
-        Path | None, typer.Option(help="Write the picture here, as .png or .svg.", show_default=False)
-    ] = None,
+    figure: Annotated[Path | None, path_option("Write the picture here, as .png or .svg.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Better, worse, within noise or cannot tell, per task and length, on the samples that the runs share.

@@ -83,6 +83,16 @@ class Entry(_Strict):
         marks = ",".join(f"{name}={item}" for name, item in sorted(params.items(), key=lambda pair: str(pair[0])))
         return {"label": f"{value['task']}[{marks}]" if marks else value["task"], "params": params, **entry}
 
+    @field_validator("label")
+    @classmethod
+    def _plain_label(cls, value: str) -> str:
+        """Labels stand in tables, file names and on terminals."""
+        if not value.strip() or not value.isprintable() or "|" in value:
+            raise ValueError(
+                f"{shown(value)} is no label: it must be one line of printable text without '|'; give the task another label"
+            )
+        return value
+
     _lengths = field_validator("lengths", mode="before")(_read(parse_lengths))
     _depths = field_validator("depths", mode="before")(_read(parse_depths))
     _n = field_validator("samples", mode="before")(_read(_samples))

@@ -189,7 +189,10 @@ async def check_before_run(
         return None
     checker.found.facts = dict(checker.model.facts)
     if reading.state == "truncated":
-        raise ModelUnusable(f"{_host(checker.model)} {advice(reading, checker.found.facts)}")
+        raise ModelUnusable(
+            f"{_host(checker.model)} {advice(reading, checker.found.facts)} (--force does not help: what was cut is "
+            f"never scored)"
+        )
     if reading.state == "unknown":
         say(
             f"warning: {_host(checker.model)} reports no token counts, and the canaries at {format_length(length)} cannot "

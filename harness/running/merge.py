@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from longreach.harness.errors import RunFolderError
 from longreach.harness.record import COUNTED, FINAL, Record
 from longreach.harness.running.config import differences, merged
+from longreach.harness.running.redact import api_keys
 from longreach.harness.running.results import write_results
 from longreach.harness.running.shards import parse_shard
 from longreach.harness.running.store import CONFIG, merge_into, open_store, read_config, read_records, write_config
@@ -56,7 +57,8 @@ def merge(folders: Sequence[Path], out: Path) -> Merged:
         for record in read_records(folder).values():
             merge_into(records, record)
     config = _whole(reduce(merged, configs))
-    with open_store(out) as store:
+    secrets = {key for config in configs for key in api_keys(config["model"].get("args") or {})}
+    with open_store(out, sorted(secrets)) as store:
         write_config(out, config)
         store.add_all(record for record in records.values() if _is_news(record, store.records.get(record.key)))
         card, _ = write_results(out, store.records)

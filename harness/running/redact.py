@@ -11,6 +11,7 @@ MIN_KEY = 8
 _SECRET = re.compile(
     r"auth|token$|api[-_]?key|secret|password|passwd|cookie|credential|bearer|^key$|[-_]key$", re.IGNORECASE
 )
+_KEY_NAME = re.compile(r"(key|token|secret|password|passwd)$", re.IGNORECASE)
 _HARMLESS = re.compile(r"_env$", re.IGNORECASE)
 
 
@@ -46,6 +47,12 @@ def api_keys(model_args: Mapping[str, Any]) -> tuple[str, ...]:
     """The API keys that this process knows, as they stand in the environment; short ones (EMPTY, none) are no secrets."""
     names = {"OPENAI_API_KEY", str(model_args.get("api_key_env") or "OPENAI_API_KEY")}
     return tuple(sorted(key for name in names if len(key := os.environ.get(name, "")) >= MIN_KEY))
+
+
+def keys_around() -> tuple[str, ...]:
+    """All that looks like a key in the environment, whatever names it: a last guard, where the settings are not known."""
+    values = {value for name, value in os.environ.items() if _KEY_NAME.search(name)}
+    return tuple(sorted(value for value in values if len(value) >= MIN_KEY))
 
 
 def without(value: Any, keys: Iterable[str]) -> Any:

@@ -36,7 +36,7 @@ def rescore(folder: Path, say: Callable[[str], None] | None = None) -> tuple[int
     config = read_config(folder)
     tokenizer = _tokenizer(config)
     n = changed = 0
-    with open_store(folder, api_keys(config["model"]["args"])) as store:
+    with open_store(folder, api_keys(config["model"].get("args") or {})) as store:
         fresh = []
         for record, task, point in _recipes(config, store.records):
             # A refusal in words was graded; one that the server calls so has the finish `filter`.

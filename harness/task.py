@@ -15,6 +15,25 @@ THRESHOLDS: Mapping[str, float] = {"retrieval": 0.90, "reasoning": 0.70}
 """Mean score that a length must reach, by capability; `documents` has no headline."""
 
 
+QUERIES = 5
+"""Questions that are asked of one shared context, one per equal stratum of depth."""
+DEPTH_STEPS = 10_000
+"""Depths are told apart in so many steps where contexts are shared."""
+
+
+def place_in_context(depth: float) -> tuple[int, float]:
+    """Number of the stratum that holds `depth`, and where in it the depth lies, 0.0 to 1.0.
+
+    Points that differ in the stratum alone share their context.
+
+    >>> place_in_context(0.5), place_in_context(0.9), place_in_context(1.0)
+    ((2, 0.5), (4, 0.5), (4, 1.0))
+    """
+    steps, width = round(depth * DEPTH_STEPS), DEPTH_STEPS // QUERIES
+    place = min(steps // width, QUERIES - 1)
+    return place, (steps - place * width) / width
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskInfo:
     """All that a card's reader must know about a task; checked when it is made."""
@@ -32,6 +51,8 @@ class TaskInfo:
     """Expected score of a guess, 0 to 1."""
     has_depth: bool = True
     """False: `depth` and `position_ratio` stay blank."""
+    queries: int = 1
+    """Samples that share one context; more than 1: those whose depths lie alike in `QUERIES` equal strata."""
     summary: str
     """One line for `longreach tasks`."""
     source: str
@@ -44,6 +65,8 @@ class TaskInfo:
     def __post_init__(self) -> None:
         if not self.name or self.version < 1 or self.reserve < 1 or not 0.0 <= self.chance < 1.0:
             raise ValueError(f"TaskInfo of {self.name!r}: needs a name, version >= 1, reserve >= 1, 0 <= chance < 1")
+        if self.queries not in (1, QUERIES) or (self.queries > 1 and not self.has_depth):
+            raise ValueError(f"TaskInfo of {self.name!r}: one context serves one sample, or {QUERIES} by depth")
         if self.capability not in ("retrieval", "reasoning", "documents"):
             raise ValueError(f"TaskInfo of {self.name!r}: unknown capability {self.capability!r}")
 

@@ -48,6 +48,7 @@ def build(
     absent: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
     anchor: int = 0,
+    every_depth: bool = False,
 ) -> Sample:
     """One user message, `head` + haystack with needles + `tail`, of `point.length` - `reserve` tokens less 0 to 8.
 
@@ -55,6 +56,7 @@ def build(
         haystack: mixed, repeat, noise (with /LANGUAGE), a structure, stdlib, bible, essays, or a pinned `file:PATH#DIGEST`.
         needles: in text order; the order is kept, each goes to a cut of its own where there are enough.
         anchor: index of the needle whose depth is promised within a point; the others stand as near as they can.
+        every_depth: the others' depths are promised too, wherever the text can be cut there.
         absent: strings that must not stand in the drawn window (as whole words, whatever the case).
 
     Raises:
@@ -74,7 +76,7 @@ def build(
     missing = error = padding = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
     for tries in range(BUILDS):
         if window is None or tries <= FREE_BUILDS:
-            window = _window(corpus, wanted, depths, anchor, unwanted, rng, window)
+            window = _window(corpus, wanted, depths, anchor, unwanted, rng, window, every_depth)
         else:
             window, padding = _adjusted(corpus, tokenizer, window, padding, missing)
             low, high = edges(corpus, window)
@@ -160,12 +162,13 @@ def _window(
     unwanted: Sequence[str],
     rng: random.Random,
     before: Window | None,
+    every_depth: bool,
 ) -> Window:
     """A window whose text holds none of `unwanted`, from the same start as the one `before`."""
     found = ""
     start = before.start if before else None
     for _ in range(WINDOWS):
-        window = choose(corpus, n_tokens, depths, rng, start, anchor)
+        window = choose(corpus, n_tokens, depths, rng, start, anchor, every_depth=every_depth)
         if window is None:
             raise DataError(f"haystack {corpus.spec!r} cannot be cut into {n_tokens:,} tokens; choose another text")
         low, high = edges(corpus, window)

@@ -66,6 +66,7 @@ def hide(
     choices: tuple[str, ...] = (),
     absent: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
+    every_depth: bool = False,
 ) -> Sample:
     """A prompt with needles in order of depth; `placed` begins with the sought ones, in the order given.
 
@@ -76,6 +77,7 @@ def hide(
         others: distractors and decoys.
         language: of the filler; "mixed" for all of them in turn.
         structure: format of the haystack; each needle is an element of it, and `extra` says which document it is.
+        every_depth: all needles keep to their depths as closely as the first one sought.
     """
     spec = haystack_spec(haystack, language, structure)
     form = STRUCTURES.get(structure, PLAIN)
@@ -109,6 +111,7 @@ def hide(
             **(extra or {}),
         },
         anchor=next(at for at, group in enumerate(groups) if 0 in group),
+        every_depth=every_depth,
     )
     reached = {index: spot for group, spot in zip(groups, sample.placed, strict=True) for index in group}
     start, end = sample.extra["context"]

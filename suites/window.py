@@ -75,13 +75,17 @@ def choose(
     rng: random.Random,
     start: int | None = None,
     anchor: int = 0,
+    *,
+    every_depth: bool = False,
 ) -> Window | None:
     """A window of `n_tokens` (give or take a few) with a cut near each depth; None if the text allows none.
 
     Args:
         start: cut that the window has to start at (a second try); else it is drawn.
         anchor: index of the needle whose depth is promised.
+        every_depth: the other needles leave the ends of sentences as soon as the anchor would.
     """
+    others = DEPTH_TOLERANCE if every_depth else OTHER_TOLERANCE
     cuts = corpus.cuts
     pools = (np.array([start]),) if start is not None else tuple(draw_starts(corpus, n_tokens, rng, n) for n in DRAWS)
     if corpus.layout and start is not None:  # its elements may leave no place near the depth from there
@@ -92,12 +96,14 @@ def choose(
             for starts in pools:
                 hit = _best_hit(cuts, starts, n_tokens, depths, level, anchor, tolerance)
                 if hit is not None:
-                    return Window(start=hit[0], end=hit[1], needles=_place(cuts, *hit, depths, level[1], anchor))
+                    return Window(
+                        start=hit[0], end=hit[1], needles=_place(cuts, *hit, depths, level[1], anchor, others)
+                    )
     nearest = _nearest(cuts, pools[-1], n_tokens, depths[anchor : anchor + 1])
     if nearest is None:
         return None
     finest = UNIT if corpus.layout else GRAPHEME
-    return Window(start=nearest[0], end=nearest[1], needles=_place(cuts, *nearest, depths, finest, anchor))
+    return Window(start=nearest[0], end=nearest[1], needles=_place(cuts, *nearest, depths, finest, anchor, others))
 
 
 def _ends(cuts: Cuts, starts: Ints, limit: int, level: int) -> tuple[Ints, Ints]:
@@ -162,15 +168,21 @@ def _nearest(cuts: Cuts, starts: Ints, n_tokens: int, depths: Sequence[float]) -
     return (int(starts[best]), int(ends[best])) if sizes[best] > 0 else None
 
 
-def _place(cuts: Cuts, start: int, end: int, depths: Sequence[float], level: int, anchor: int) -> tuple[int, ...]:
-    """Cuts for all needles, in order: the anchor's at its depth, the others on either side, each its own if there is room."""
+def _place(
+    cuts: Cuts, start: int, end: int, depths: Sequence[float], level: int, anchor: int, others: float
+) -> tuple[int, ...]:
+    """Cuts for all needles, in order: the anchor's at its depth, the others on either side, each its own if there is room.
+
+    Args:
+        others: fraction of the haystack by which the other needles may miss their depths for the end of a sentence.
+    """
     if not depths:
         return ()
     low, high = int(cuts.counts[start]), int(cuts.counts[end])
     spots = [low + depth * (high - low) for depth in depths]
     middle = _cut_at(cuts, start, end, spots[anchor], level, DEPTH_TOLERANCE * (high - low))
     place = start if depths[anchor] == 0.0 else end if depths[anchor] == 1.0 else start if middle is None else middle
-    allowed = OTHER_TOLERANCE * (high - low)
+    allowed = others * (high - low)
     before = _spread(cuts, start, place - 1, spots[:anchor], level, allowed)
     after = _spread(cuts, place + 1, end, spots[anchor + 1 :], level, allowed, end)
     return (*(min(max(cut, start), place) for cut in before), place, *(max(cut, place) for cut in after))

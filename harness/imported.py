@@ -92,6 +92,8 @@ class ImportedRun:
     """The rows are what a vendor printed, not what a tool wrote."""
     tokenizer: str = "not stated"
     """By which lengths are counted, in words or as a SPEC."""
+    tokenizer_spec: str | None = None
+    """SPEC of the tokenizer, where our own tasks ran and their prompts can be rebuilt."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """JSON for the card's provenance: tool version, date, sampling."""
     notes: tuple[str, ...] = ()

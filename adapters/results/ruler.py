@@ -59,7 +59,8 @@ def read(paths: Sequence[Path]) -> ImportedRun:
             samples += sampled
         strange += left
     rows, notes = _beside(samples, summaries)
-    names = [name for name in FAMILIES if any(item.task == f"ruler:{name}" for item in (*samples, *rows))]
+    known = {sample.task for sample in samples} | {row.task for row in rows}
+    names = [name for name in FAMILIES if f"ruler:{name}" in known]
     if not names:
         raise DataError(f"none of the {len(files)} files holds results of RULER's tasks: {'; '.join(strange[:3])}")
     return ImportedRun(

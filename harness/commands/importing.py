@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from longreach.harness.commands.options import path_option
+
 FORMATS = {
     "lm-eval": "lm-evaluation-harness: results_*.json and samples_*.jsonl (ruler, babilong, longbench, our own tasks).",
     "inspect": "Inspect: .eval or .json logs.",
@@ -27,7 +29,7 @@ def add_import_commands(imports: typer.Typer) -> None:
 def _command(tool: str) -> Callable[..., None]:
     def command(
         paths: Annotated[list[Path], typer.Argument(help="Files, or folders that hold them.", metavar="PATH...")],
-        out: Annotated[Path, typer.Option(help="Run folder to write.")],
+        out: Annotated[Path, path_option("Run folder to write.")],
         model: Annotated[
             str | None, typer.Option(help="Name of the model here; runs of one model can become one card.")
         ] = None,

@@ -268,7 +268,7 @@ def limits(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str, s
     if not any(fact.capability == "documents" for fact in estimates.facts.values()):
         sentences.append("Real documents: the tasks are synthetic.")
     sentences.append("Noise of the server: each sample was asked once.")
-    sentences += [*_imports(estimates), *infeasible_lines(config)]
+    sentences += [*_imports(estimates, config), *infeasible_lines(config)]
     return found + [(sentence, None) for sentence in sentences]
 
 
@@ -306,7 +306,7 @@ def _banks(estimates: Estimates) -> list[str]:
     return found
 
 
-def _imports(estimates: Estimates) -> list[str]:
+def _imports(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
     total = sum(estimates.origins.values())
     found = [
         f"{count:,} of {total:,} samples were imported ({origin.partition(':')[2] or 'unknown tool'}), not run here."
@@ -318,7 +318,17 @@ def _imports(estimates: Estimates) -> list[str]:
         found.append(f"{vendor:,} rows are vendor-reported; no effective length uses them.")
     if others := len(estimates.reported) - vendor:
         found.append(f"{others:,} rows are another tool's means without their samples; no effective length uses them.")
+    for tool, facts in imported_from(config).items():
+        found += [f"{tool}: {note}" for note in facts.get("notes") or ()]
+        if left := facts.get("not_understood"):
+            found.append(f"{tool}: {len(left):,} entries were not understood and are left out, such as {left[0]}.")
     return found
+
+
+def imported_from(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Tool -> what its import noted, of this folder or of those that it unites."""
+    entries = [config.get("imported"), *(entry.get("imported") for entry in config.get("united") or ())]
+    return {str(entry["tool"]): entry for entry in entries if entry}
 
 
 def curve_words(curve: Curve) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -52,7 +52,7 @@ def import_results(tool: str, paths: Sequence[Path], out: Path, *, model: str | 
     name = model or found.model
     if name is None:
         raise ConfigError("the files do not say which model answered; name it with --model")
-    if (out / CONFIG).exists() and KEY not in read_config(out):
+    if (out / CONFIG).exists() and not read_config(out).get(KEY):
         raise RunFolderError(
             f"{out} is a run that was made here and is not overwritten; name another folder with --out"
         )
@@ -64,7 +64,7 @@ def import_results(tool: str, paths: Sequence[Path], out: Path, *, model: str | 
         _refuse_mixture(read_config(out), config, out)
     with open_store(out) as store:
         write_config(out, config)
-        store.add_all(record for record in records if store.records.get(record.key) != record)
+        store.add_all([record for record in records if _is_news(record, store.records.get(record.key))])
         card, _ = write_results(out, store.records)
     return Import(
         card=card,
@@ -86,6 +86,11 @@ def _refuse_mixture(old: Mapping[str, Any], new: Mapping[str, Any], out: Path) -
             raise RunFolderError(
                 f"{out} holds an import of another {what} ({before}, now {after}); choose another --out"
             )
+
+
+def _is_news(record: Record, old: Record | None) -> bool:
+    """Not there yet, apart from the time of the import."""
+    return old is None or replace(record, at=old.at) != old
 
 
 def _records(found: ImportedRun, samples: Sequence[ImportedSample], model: str, at: str) -> list[Record]:
@@ -192,7 +197,12 @@ def _config(
             "facts": dict(found.facts),
             "price": {"input": None, "cached": None, "output": None},
         },
-        "tokenizer": {"spec": None, "name": found.tokenizer, "knows_template": False, "is_estimate": False},
+        "tokenizer": {
+            "spec": found.tokenizer_spec,
+            "name": found.tokenizer,
+            "knows_template": True,
+            "is_estimate": False,
+        },
         "sampling": {
             "temperature": None,
             "top_p": None,
@@ -226,6 +236,7 @@ def _task(task: ImportedTask, samples: Sequence[ImportedSample]) -> dict[str, An
         "label": task.label,
         "params": dict(own.get("params") or {}),
         "id": _id(task),
+        **({} if own else {"foreign": True}),
         "info": {
             "version": 1,
             "capability": task.capability,

@@ -34,6 +34,7 @@ def rewrite(folder: Path, say: Callable[[str], None] | None = None, baseline: Pa
 def rescore(folder: Path, say: Callable[[str], None] | None = None) -> tuple[int, int]:
     """Scores stored answers by today's scorers; returns how many, and how many changed. Judged answers keep their verdict."""
     config = read_config(folder)
+    _refuse_foreign(folder, config)
     tokenizer = _tokenizer(config)
     n = changed = 0
     with open_store(folder, api_keys(config["model"].get("args") or {})) as store:
@@ -66,6 +67,7 @@ def rescore(folder: Path, say: Callable[[str], None] | None = None) -> tuple[int
 def verify(folder: Path) -> tuple[int, list[str]]:
     """Rebuilds every prompt; returns how many, and a line for each that is not what was sent."""
     config = read_config(folder)
+    _refuse_foreign(folder, config)
     tokenizer = _tokenizer(config)
     wrong = []
     n = 0
@@ -84,9 +86,19 @@ def verify(folder: Path) -> tuple[int, list[str]]:
     return n, wrong
 
 
+def _refuse_foreign(folder: Path, config: Mapping[str, Any]) -> None:
+    """A run that holds nothing but another tool's tasks has no recipe here."""
+    if config["tasks"] and all(entry.get("foreign") for entry in config["tasks"]):
+        raise RunFolderError(
+            f"{folder} was imported: its prompts and scorers are another tool's, and cannot be run again here"
+        )
+
+
 def _recipes(config: Mapping[str, Any], records: Mapping[str, Record]) -> Iterator[tuple[Record, Task, Point]]:
     tasks: dict[str, Task] = {}
     for entry in config["tasks"]:
+        if entry.get("foreign"):
+            continue
         params = {name: tuple(value) if isinstance(value, list) else value for name, value in entry["params"].items()}
         task = tasks[entry["label"]] = open_task(entry["task"], **params)
         if task_id(task) != entry["id"]:
@@ -95,6 +107,8 @@ def _recipes(config: Mapping[str, Any], records: Mapping[str, Record]) -> Iterat
                 f"that made the run ({config['longreach']})"
             )
     for record in records.values():
+        if record.task not in tasks:
+            continue
         point = Point(
             task=record.task_id, length=record.length, depth=record.depth, index=record.index, seed=record.seed
         )

@@ -96,6 +96,7 @@ def united(runs: Sequence[RunFolder]) -> tuple[dict[str, Any], list[Record]]:
         "command": str(first.get("command") or "longreach run"),
         "commands": list(dict.fromkeys(command for run in runs for command in _commands(run.config))),
         "started": min(str(run.config.get("started") or "") for run in runs) or None,
+        "imported": None,
         UNITED: [
             {
                 "run": run.folder.resolve().name,
@@ -105,6 +106,7 @@ def united(runs: Sequence[RunFolder]) -> tuple[dict[str, Any], list[Record]]:
                 "records": held[number],
                 "counted": kept[number],
                 "differs": _differs(first, run.config),
+                **({"imported": run.config["imported"]} if run.config.get("imported") else {}),
             }
             for number, run in enumerate(runs)
         ],
@@ -170,6 +172,8 @@ def _infeasible(runs: Sequence[RunFolder], planned: Sequence[Mapping[str, Any]])
 
 def _differs(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Settings that may change an answer or a length, as `name: first -> other`."""
+    if not other.get("planned"):
+        return []  # reported means: nothing of theirs is counted
     shaping = ("sampling.", "model.args.", "model.facts.", "tokenizer.")
     return [
         f"{item.setting}: {_short(item.base)} -> {_short(item.new)}"

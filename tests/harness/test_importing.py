@@ -1,0 +1,87 @@
+"""`longreach import`: a run folder like any other, marked with its origin, and cards of several origins."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from longreach.harness.cli import run_command
+
+PREDICTIONS = [
+    {"index": i, "pred": f"it is {i}" if i else "unknown", "outputs": [str(i)], "length": 4000} for i in range(80)
+]
+
+
+@pytest.fixture
+def ruler(tmp_path: Path) -> Path:
+    folder = tmp_path / "ruler" / "m" / "synthetic" / "4096" / "pred"
+    folder.mkdir(parents=True)
+    (folder / "niah_single_1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PREDICTIONS))
+    (folder / "summary.csv").write_text("Tasks,cwe\nScore,50.0\nNulls,0/500\n")
+    return tmp_path / "ruler"
+
+
+def _card(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((folder / "card.json").read_text())
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGREACH_NOTEBOOK", "off")
+
+
+def test_an_import_is_a_run_folder_that_says_so(
+    ruler: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "runs"
+    assert run_command(["import", "ruler", str(ruler), "--out", str(out)]) == 0
+    assert capsys.readouterr().out.startswith("IMPORTED: WITH REPORTED ROWS: m ")
+    card = _card(out)
+    assert card["effective_retrieval"]["low"] == 4096  # type: ignore[index]
+    assert card["provenance"]["origins"] == {"imported:ruler": 80}  # type: ignore[index]
+    assert [(row["task"], row["score"], row["n"], row["by"]) for row in card["reported"]] == [  # type: ignore[attr-defined]
+        ("ruler:cwe", 0.5, 500, "ruler")
+    ]
+    assert card["effective_reasoning"]["state"] == "not_measured"  # type: ignore[index]
+    rows = (out / "results.csv").read_text().splitlines()
+    assert len(rows) == 82  # the header, 80 samples, the summary row
+    assert run_command(["import", "ruler", str(ruler), "--out", str(out)]) == 0  # again: nothing is added
+    assert len((out / "records.jsonl").read_text().splitlines()) == 81
+    assert run_command(["gate", str(out), "recall@4k > 0.9"]) == 0
+
+
+def test_what_cannot_be_done_with_an_import_is_said(
+    ruler: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, own = tmp_path / "runs", tmp_path / "own"
+    assert run_command(["import", "ruler", str(ruler), "--out", str(out)]) == 0
+    for command in ("verify", "rescore"):
+        assert run_command([command, str(out)]) == 2
+        assert "was imported" in capsys.readouterr().err
+    options = ["--tasks", "niah.single", "--lengths", "1k", "--depths", "0.5", "--samples", "1", "--out", str(own)]
+    assert run_command(["run", "--model", "sim:perfect", *options]) == 0
+    assert run_command(["import", "ruler", str(ruler), "--out", str(own)]) == 2
+    assert "was made here and is not overwritten" in capsys.readouterr().err
+    assert run_command(["import", "ruler", str(ruler), "--out", str(out), "--model", "other"]) == 2
+    assert "another model" in capsys.readouterr().err
+
+
+def test_one_card_of_three_origins_tells_them_apart(ruler: Path, tmp_path: Path) -> None:
+    run, imported, vendor, out = (tmp_path / name for name in ("run", "imported", "vendor", "out"))
+    options = ["--tasks", "ruler.vt", "--lengths", "4k", "--depths", "0.5", "--samples", "12", "--out", str(run)]
+    assert run_command(["run", "--model", "sim:perfect", *options]) == 0
+    assert run_command(["import", "ruler", str(ruler), "--out", str(imported), "--model", "sim:perfect"]) == 0
+    (tmp_path / "v.csv").write_text("task,length,score_percent,n\nRULER,128k,20,500\n")
+    assert (
+        run_command(["import", "vendor", str(tmp_path / "v.csv"), "--out", str(vendor), "--model", "sim:perfect"]) == 0
+    )
+    assert run_command(["card", str(run), str(imported), str(vendor), "--out", str(out)]) == 0
+    card = _card(out)
+    assert card["provenance"]["origins"] == {"imported:ruler": 80, "run": 12}  # type: ignore[index]
+    assert {row["by"] for row in card["reported"]} == {"ruler", "vendor"}  # type: ignore[attr-defined]
+    assert card["effective_reasoning"]["low"] == 4096  # type: ignore[index]
+    text = (out / "card.md").read_text()
+    assert "PARTLY IMPORTED: WITH VENDOR-REPORTED ROWS" in text
+    assert "80 of 92 samples were imported (ruler), not run here." in text
+    assert "| `RULER` | 128k | 20.0% | 500 | vendor |" in text

@@ -1,10 +1,13 @@
 """The texts that suites make themselves, by spec: `mixed`, `repeat`, `noise`, or a structure, each with /LANGUAGE.
 
-Without a language they are in English: `noise`, `mixed/zh`, `json/en`, `chat/mixed`.
+Without a language they are in English: `noise`, `mixed/zh`, `json/en`, `chat/mixed`. `snippets/TEXT` is a text from outside
+in shuffled pieces.
 """
 
 from longreach.suites.filler import GENERATORS, MIXED, NOISE, Writer
 from longreach.suites.layouts import LINES, Made, made_of
+from longreach.suites.snippets import NAME as SNIPPETS
+from longreach.suites.snippets import shuffled
 from longreach.suites.structures import STRUCTURES
 
 CHARACTERS_PER_TOKEN = 8
@@ -20,7 +23,7 @@ def _split(spec: str) -> tuple[str, str]:
 
 def is_generated(spec: str) -> bool:
     """True for the specs of this module."""
-    return _split(spec)[0] in {*GENERATORS, *STRUCTURES}
+    return _split(spec)[0] in {*GENERATORS, *STRUCTURES, SNIPPETS}
 
 
 def haystack_spec(haystack: str, language: str, structure: str) -> str:
@@ -46,10 +49,12 @@ def characters_per_token(spec: str) -> int:
 
 
 def generate(spec: str, n_characters: int, seed: int) -> Made:
-    """The text of `spec`, at least `n_characters` long, a pure function of its arguments."""
+    """The text of `spec`, at least `n_characters` long (of a text from outside: as long as it is), a pure function."""
     name, language = _split(spec)
     if name == "noise":
         return made_of([("", NOISE)] * (n_characters // (len(NOISE) + 1) + 1), LINES)
+    if name == SNIPPETS:
+        return Made(text=shuffled(language, n_characters, seed))
     if name in GENERATORS:
         return Made(text=GENERATORS[name](n_characters, seed, language))
     structure = STRUCTURES[name]

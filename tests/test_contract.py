@@ -42,6 +42,8 @@ VARIANTS = (
     ("ruler.cwe", {"variant": "2024", "prefill": True}),
     ("ruler.fwe", {"prefill": True}),
     ("ruler.qa_1", {"documents": "generated", "prefill": True}),
+    *(("nolima.twohop", {"variant": variant}) for variant in ("multiple_choice", "cot", "distractor")),
+    ("nolima.onehop", {"order": "inverted"}),
 )
 WORDS, BYTES = WordsTokenizer(), BytesTokenizer()
 CELLS: tuple[tuple[Tokenizer, int], ...] = ((WORDS, 1024), (WORDS, 1500), (WORDS, 4096), (BYTES, 4000), (BYTES, 16384))
@@ -68,7 +70,7 @@ def _value(task: Task, sample: Sample, text: str) -> float:
 
 
 def _without_needles(sample: Sample) -> tuple[Message, ...]:
-    content = sample.messages[-1].content
+    content = sample.messages[-1].content.replace(sample.extra.get("offered") or "\0", "")  # choices name the target too
     if not sample.extra["needles"]:  # what is asked is said by the whole text
         content = re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, sample.target))})(?!\w)", "other", content)
     for needle in sample.extra["needles"]:

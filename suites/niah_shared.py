@@ -18,7 +18,8 @@ from longreach.harness.scoring import grade_one, number, without_credit_for_copi
 from longreach.harness.task import QUERIES, Score, TaskInfo, place_in_context, task_id
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.facts import Bank, Draw, Template, draw_bank
-from longreach.suites.haystack import Needle, count
+from longreach.suites.haystack import Needle
+from longreach.suites.joins import count
 from longreach.suites.niah_single import RESERVE, find_one
 from longreach.suites.placing import check_setting, depth_of, hide
 

@@ -3,15 +3,19 @@
 import typer
 
 from longreach.harness.commands.options import ALL_FIELDS, with_options
-from longreach.harness.running.options import Options
+from longreach.harness.running.options import SEARCH, Options
 
-_PLAN_FIELDS = tuple(name for name in ALL_FIELDS if name != "force")
+_SEARCH_FIELDS = tuple(name for name in SEARCH if name != "plan")
+_PLAN_FIELDS = (*(name for name in ALL_FIELDS if name != "force"), *_SEARCH_FIELDS)
 
 
 def add_run_commands(app: typer.Typer) -> None:
     """Registers the commands."""
     run_doc = "Plan, run or resume, score, and write the run folder with its card."
-    plan_doc = "The same plan with requests, tokens, price range and time; sends nothing."
+    plan_doc = (
+        "The same plan with requests, tokens, price range and time; sends nothing.\n\n"
+        "With an option of `find`, such as --max-length or --cache-mode, the plan of that search."
+    )
     app.command("run")(with_options(_run, ALL_FIELDS, name="run", doc=run_doc))
     app.command("plan")(with_options(_plan, _PLAN_FIELDS, name="plan", doc=plan_doc))
 
@@ -39,5 +43,12 @@ def _plan(options: Options) -> None:
     from longreach.harness.running.forecast import forecast_lines
     from longreach.harness.running.prepare import prepare
 
+    if any(getattr(options, name) is not None for name in _SEARCH_FIELDS):
+        from longreach.harness.running.find_forecast import find_forecast
+        from longreach.harness.running.scan_plan import plan_find
+
+        for line in find_forecast(plan_find(options)):
+            typer.echo(line)
+        return
     for line in forecast_lines(prepare(options)):
         typer.echo(line)

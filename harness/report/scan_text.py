@@ -5,8 +5,11 @@ from typing import Any
 
 from longreach.harness.lengths import format_length
 from longreach.harness.report.markup import Markup
+from longreach.harness.stats.cache_mode import CALIBRATION
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.estimates import Estimates
+from longreach.harness.stats.evalues import tempering
+from longreach.harness.stats.scan_report import ScanReport
 from longreach.harness.stats.scans import hunts_of
 
 METHOD = "ascend"
@@ -54,6 +57,8 @@ def scan_protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple
                 + "".join(f"; {word}" for word in more),
             )
         )
+        if rule.icc:
+            rows.append((f"prefix-cache mode, {capability}", _mode(estimates.scans[capability], rule.size)))
     if rows:
         rows.append(("depths in tables", "five equal strata, named by their centres; 10% stands for 0 to 20%"))
     if estimates.unused:
@@ -61,11 +66,25 @@ def scan_protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple
     return rows
 
 
+def _mode(report: ScanReport, size: int) -> str:
+    measured = "no correlation could be measured" if report.icc is None else f"{report.icc:.2f} was measured"
+    return (
+        f"each block is one context with {size} needles and {size} questions, a multi-key task that is the same at every "
+        f"length; every log e-value is divided by {tempering(report.assumed_icc, size):.3g} (rho {report.assumed_icc:.3g}; "
+        f"{measured}); {CALIBRATION}"
+    )
+
+
 def interval_text(estimates: Estimates) -> str:
     """How the intervals of a card were made."""
     text = "Wilson 95%; pass and fail need Wilson and Clopper-Pearson; n counts contexts"
     if estimates.scans:
         text = "confidence sequences, 95%, valid at any stop; n counts contexts of complete blocks"
+        if any(report.assumed_icc for report in estimates.scans.values()):
+            text = (
+                "confidence sequences, 95%, tempered for the correlation of answers that share a context (prefix-cache "
+                "mode, a calibrated approximation); n counts answers"
+            )
     n = len(estimates.headline)
     joint = f"; each effective length holds at 95% by itself, all {n} together at {100 - 5 * n}% or more"
     return text + (joint if n > 1 else "")

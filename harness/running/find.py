@@ -1,7 +1,8 @@
 """find(): the adaptive search for effective lengths, through the same scheduler and store as a run.
 
 Blocks (one sample per task and depth stratum) are in flight at once; a decision falls only when the block whose turn it
-is has come back. Repeating a call resumes: the stored records are replayed first.
+is has come back. Repeating a call resumes: the stored records are replayed first. In prefix-cache mode a block is one
+context: its deepest question goes ahead and warms the cache, and as few contexts as fill the slots are under way.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from longreach.harness.running.sanity import ADVICE, broken_headlines, gate_of
 from longreach.harness.running.scan_plan import FindPlan, plan_find
 from longreach.harness.running.scheduler import Scheduler
 from longreach.harness.stats.ascend import Block, Scan
-from longreach.harness.stats.scans import evidence_lines, replayed
+from longreach.harness.stats.scans import evidence_lines, replayed, tempered
 
 Name = tuple[str, Block]
 """Capability and block."""
@@ -88,14 +89,14 @@ class Finder(Conductor):
         return tuple(missing)
 
     async def _stages(self, scheduler: Scheduler, todo: list[Item]) -> None:
-        sizes = [scan.rule.size for scan in self.scans.values()]
-        self._ahead = max(1, -(-scheduler.job.concurrency // min(sizes)))
+        size, slots = min(scan.rule.size for scan in self.scans.values()), scheduler.job.concurrency
+        self._ahead = max(1, slots // size if self.found.cache_mode else -(-slots // size))
         flying: dict[asyncio.Task[None], Name] = {}
         try:
             while True:
                 if not scheduler.stop.is_set():
                     for name in self._wanted(flying)[: self._ahead - len(flying)]:
-                        flying[asyncio.create_task(scheduler.run(self._items(*name)))] = name
+                        flying[asyncio.create_task(self._ask_block(scheduler, name))] = name
                 if not flying:
                     return
                 done, _ = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
@@ -105,6 +106,15 @@ class Finder(Conductor):
                     self._feed(scheduler, name)
         finally:
             await asyncio.gather(*flying, return_exceptions=True)  # what is in flight is kept
+
+    async def _ask_block(self, scheduler: Scheduler, name: Name) -> None:
+        """Asks a block; where it shares its context, one question first, so that the others find it in the cache."""
+        items = self._items(*name)
+        if self.found.cache_mode:
+            items.sort(key=lambda item: -(item.point.depth or 0.0))
+            await scheduler.run(items[:1])
+            items = items[1:]
+        await scheduler.run(items)
 
     def _wanted(self, flying: Mapping[Any, Name]) -> list[Name]:
         """Blocks to send now, of the scan at the shortest length first, so that a stopped search is balanced."""
@@ -139,6 +149,12 @@ class Finder(Conductor):
                     next(line for line in evidence_lines(capability, scan) if f" {format_length(length)}:" in line)
                 )
         self._look_at_first(scheduler, capability, scan)
+        self.scans[capability] = tempered(scan)
+        if (icc := self.scans[capability].rule.icc) > scan.rule.icc:
+            self.progress.say(
+                f"{capability}: answers that share a context correlate at {icc:.2f}, more than the {scan.rule.icc:.2f} "
+                f"assumed; the evidence is weighed anew and the search goes on where it has to"
+            )
 
     def _look_at_first(self, scheduler: Scheduler, capability: str, scan: Scan) -> None:
         """A score near zero at the shortest length is rarely the model: the other scan is not begun in vain."""

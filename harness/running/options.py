@@ -124,6 +124,14 @@ class Options:
         default=None,
         metadata=_option("Test one more length between the last pass and the first fail.", kind=bool, panel=_SEARCH),
     )
+    cache_mode: Any = field(
+        default=None,
+        metadata=_option(
+            "Five questions on each context, for servers with a prefix cache (battery `shared`; retrieval only).",
+            kind=bool,
+            panel=_SEARCH,
+        ),
+    )
     plan: Any = field(
         default=None,
         metadata=_option("Print the tokens to expect for assumed curves; send nothing.", kind=bool, panel=_SEARCH),

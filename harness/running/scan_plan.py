@@ -13,13 +13,16 @@ from longreach.harness.running.prepare import Prepared, assemble
 from longreach.harness.running.resolve import BatteryTask
 from longreach.harness.stats.ascend import Block, Rule
 from longreach.harness.stats.blocks import STRATA, BlockTask, block_points
-from longreach.harness.stats.evalues import ZONES
+from longreach.harness.stats.cache_mode import ASSUMED_ICC
+from longreach.harness.stats.evalues import ZONES, tempering
 from longreach.harness.stats.scans import Hunt, scan_config
 from longreach.harness.task import task_id
 from longreach.harness.tokenizer import Tokenizer
 
 CAP = 300
-"""Samples per length; then the mean decides."""
+"""Samples per length, or as many as are worth that; then the mean decides."""
+CACHE_BATTERY = "shared"
+"""What prefix-cache mode asks by default."""
 SHORTEST = 1024
 """Tokens at which a scan begins by default."""
 BOTH = ("retrieval", "reasoning")
@@ -32,6 +35,8 @@ class FindPlan:
     prepared: Prepared
     hunts: Mapping[str, Hunt]
     """By capability."""
+    cache_mode: bool = False
+    """Each block is five questions on one context."""
 
     def items(self, capability: str, block: Block) -> list[Item]:
         """The samples of one block, in the order of its scores."""
@@ -45,6 +50,9 @@ def plan_find(options: Options) -> FindPlan:
     Raises:
         BatteryError, ConfigError: usage or configuration, in one line. ModelUnusable: from opening the model.
     """
+    cache_mode = bool(options.cache_mode)
+    if cache_mode and options.battery is None and options.tasks is None:
+        options = replace(options, battery=CACHE_BATTERY)
     battery = load_battery(replace(options, lengths=None))
     prepared = assemble(options, battery, _bare_plan)
     wanted = _capabilities(options, prepared.plan)
@@ -55,6 +63,8 @@ def plan_find(options: Options) -> FindPlan:
         raise BatteryError(
             f"{shared[0]} shares its items over all cells, and a search needs fresh ones; name other --tasks"
         )
+    if cache_mode:
+        _check_cache_mode(battery, {name: prepared.plan.headline[name] for name in wanted}, tasks)
     grid = _grid(options, battery, prepared.model.window)
     kept, infeasible = _feasible(grid, tasks.values(), battery.seed, prepared.tokenizer)
     if options.min_length is not None or options.lengths is not None:
@@ -66,7 +76,7 @@ def plan_find(options: Options) -> FindPlan:
         capability: _hunt(capability, kept, [tasks[label] for label in prepared.plan.headline[capability]], options)
         for capability in wanted
     }
-    found = FindPlan(prepared=prepared, hunts=hunts)
+    found = FindPlan(prepared=prepared, hunts=hunts, cache_mode=cache_mode)
     first = [item for length in kept for name in hunts for item in found.items(name, Block(length, 0))]
     shown = battery.model_copy(
         update={
@@ -87,7 +97,25 @@ def plan_find(options: Options) -> FindPlan:
         headline={capability: prepared.plan.headline[capability] for capability in wanted},
     )
     prepared = replace(prepared, battery=shown, plan=plan, verb="find", scan=scan_config(hunts))
-    return FindPlan(prepared=prepared, hunts=hunts)
+    return replace(found, prepared=prepared)
+
+
+def _check_cache_mode(
+    battery: Battery, headlines: Mapping[str, Sequence[str]], tasks: Mapping[str, BatteryTask]
+) -> None:
+    """Raise where the tasks do not share contexts, or nothing could be cached."""
+    alone = [label for label, task in tasks.items() if task.task.info.queries == 1]
+    several = [labels for labels in headlines.values() if len(labels) > 1]
+    if alone or several:
+        what = (
+            f"{alone[0]} has a context for each question" if alone else f"a block of {' and '.join(several[0])} has two"
+        )
+        raise BatteryError(
+            f"--cache-mode needs one task whose questions share their context, and {what}; leave out BATTERY and --tasks "
+            f"(it has a battery of its own), or leave out --cache-mode"
+        )
+    if battery.cold:
+        raise BatteryError("--cold keeps every prompt out of the cache that --cache-mode counts on; drop one of them")
 
 
 def _bare_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokenizer, window: int | None) -> Plan:
@@ -159,12 +187,15 @@ def _block_task(task: BatteryTask) -> BlockTask:
 
 def _hunt(capability: str, lengths: tuple[int, ...], tasks: Sequence[BatteryTask], options: Options) -> Hunt:
     size = STRATA * len(tasks)
+    icc = ASSUMED_ICC if options.cache_mode else 0.0
     rule = Rule(
         lengths=lengths,
         zone=ZONES[capability],
         size=size,
-        cap=max(CAP, size),
+        cap=max(round(CAP * tempering(icc, size)), size),
         certify=bool(options.certify),
         refine=bool(options.refine),
+        icc=icc,
     )
-    return Hunt(capability=capability, tasks=tuple(_block_task(task) for task in tasks), rule=rule)
+    blocks = tuple(replace(_block_task(task), one_context=bool(icc)) for task in tasks)
+    return Hunt(capability=capability, tasks=blocks, rule=rule)

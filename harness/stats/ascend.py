@@ -48,7 +48,7 @@ class Rule:
     refine: bool = False
     """After the verdict, test sqrt(2) x the last length that passed."""
     icc: float = 0.0
-    """Assumed correlation of the scores that share a context; each block is one context then (cache mode: 0.2)."""
+    """Assumed correlation of the scores that share a context; each block is one context then (prefix-cache mode)."""
 
     def __post_init__(self) -> None:
         if not self.lengths or list(self.lengths) != sorted(set(self.lengths)) or self.size < 1 or self.cap < self.size:
@@ -69,8 +69,8 @@ class Rule:
         return tempering(self.icc, self.size) if self.icc else 1.0
 
     def certify_cap(self, length: int) -> int:
-        """Samples at `length` after which certifying gives up: 100 at 64k, more where they are cheap."""
-        return min(1000, max(100, round(100 * 65536 / length)))
+        """Samples at `length` after which certifying gives up: 100 at 64k, more where they are cheap or worth less."""
+        return round(self.divisor * min(1000, max(100, round(100 * 65536 / length))))
 
 
 @dataclass(slots=True)
@@ -238,8 +238,12 @@ class Scan:
         return [name for name in names if name not in in_flight]
 
     def with_icc(self, icc: float) -> "Scan":
-        """The same blocks under another assumed correlation: what cache mode does when the measured one is larger."""
-        scan = Scan(replace(self.rule, icc=icc))
+        """The same blocks under another assumed correlation: what cache mode does when the measured one is larger.
+
+        The cap grows with what a sample is worth less.
+        """
+        cap = round(self.rule.cap * tempering(icc, self.rule.size) / self.rule.divisor)
+        scan = Scan(replace(self.rule, icc=icc, cap=cap))
         for stream in self._streams.values():
             for number, block in (*enumerate(stream.taken), *stream.waiting.items()):
                 scan._keep(stream.length, number, block)

@@ -23,6 +23,8 @@ class BlockTask:
     label: str
     task_id: str
     has_depth: bool
+    one_context: bool = False
+    """The samples of a block share one context: their depths lie alike in their strata."""
 
 
 def stratum(depth: float, strata: int = STRATA) -> int:
@@ -37,6 +39,13 @@ def jittered(task_id: str, number: int, place: int, seed: int, strata: int = STR
     return (low + rng.randrange(high - low)) / _STEPS
 
 
+def _depth(task: BlockTask, number: int, place: int, seed: int, strata: int) -> float:
+    if not task.one_context:
+        return jittered(task.task_id, number, place, seed, strata)
+    first = round(jittered(task.task_id, number, 0, seed, strata) * _STEPS)
+    return (first + place * _STEPS // strata) / _STEPS
+
+
 def block_points(tasks: Sequence[BlockTask], block: Block, seed: int, strata: int = STRATA) -> list[tuple[str, Point]]:
     """(label, point) of each sample of a block, in the order of its scores.
 
@@ -45,7 +54,7 @@ def block_points(tasks: Sequence[BlockTask], block: Block, seed: int, strata: in
     points = []
     for task in tasks:
         for place in range(strata):
-            depth = jittered(task.task_id, block.number, place, seed, strata) if task.has_depth else None
+            depth = _depth(task, block.number, place, seed, strata) if task.has_depth else None
             index = block.number if task.has_depth else block.number * strata + place
             point = Point(task=task.task_id, length=block.length, depth=depth, index=index, seed=seed)
             points.append((task.label, point))

@@ -2,15 +2,15 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from longreach.harness.record import COUNTED, OUTCOMES, Record
 from longreach.harness.stats.evalues import confidence_sequence, count
 from longreach.harness.stats.intervals import Interval, State, state_of, wilson
-from longreach.harness.task import THRESHOLDS
+from longreach.harness.task import THRESHOLDS, place_in_context
 
 UNTESTABLE = ("overflow", "truncated")
 """Outcomes that make a whole cell not tested: the model never read what was meant for it."""
@@ -29,6 +29,8 @@ class TaskFacts:
     source: str
     license: str
     params: Mapping[str, Any]
+    queries: int = 1
+    """Samples that share one context."""
 
     @property
     def shared(self) -> bool:
@@ -61,6 +63,9 @@ class Cell:
     threshold: float | None
     counts: Mapping[float, int] | None = None
     """Score -> how often, where the sample chose its own size (an adaptive scan): limits are valid at any stop then."""
+    sharing: float = 1.0
+    """What a sample counts for less once the cells of a length are pooled: how many of them share each context, or what
+    a scan divides its evidence by."""
 
     @property
     def mean(self) -> float | None:
@@ -119,19 +124,23 @@ class Cell:
         }
 
 
-def anytime_limits(counts: Mapping[float, int]) -> Interval:
-    """Limits that hold at any stop, 0.025 on each side."""
-    return _sequence(tuple(sorted(counts.items())))
+def anytime_limits(counts: Mapping[float, int], divisor: float = 1.0) -> Interval:
+    """Limits that hold at any stop, 0.025 on each side.
+
+    Args:
+        divisor: tempering of scores that share contexts.
+    """
+    return _sequence(tuple(sorted(counts.items())), divisor)
 
 
 @lru_cache(maxsize=4096)
-def _sequence(counts: tuple[tuple[float, int], ...]) -> Interval:
-    return confidence_sequence(dict(counts))
+def _sequence(counts: tuple[tuple[float, int], ...], divisor: float) -> Interval:
+    return confidence_sequence(dict(counts), divisor=divisor)
 
 
-def anytime_state(counts: Mapping[float, int], threshold: float) -> State:
+def anytime_state(counts: Mapping[float, int], threshold: float, divisor: float = 1.0) -> State:
     """The state of an adaptive sample."""
-    limits = anytime_limits(counts)
+    limits = anytime_limits(counts, divisor)
     return "pass" if limits.low > threshold else "fail" if limits.high < threshold else "undecided"
 
 
@@ -151,6 +160,7 @@ def task_facts(config: Mapping[str, Any], records: Iterable[Record]) -> dict[str
             source=info.get("source") or "",
             license=info.get("license") or "",
             params=entry.get("params") or {},
+            queries=int(info.get("queries") or 1),
         )
     for record in records:
         if record.task not in found:
@@ -174,9 +184,16 @@ def last_states(records: Sequence[Record]) -> list[Record]:
 
 
 def build_cells(
-    records: Sequence[Record], config: Mapping[str, Any], facts: Mapping[str, TaskFacts]
+    records: Sequence[Record],
+    config: Mapping[str, Any],
+    facts: Mapping[str, TaskFacts],
+    tempered: Mapping[str, float] | None = None,
 ) -> tuple[Cell, ...]:
-    """Every planned cell and every cell that has records: task by task, then length, then depth."""
+    """Every planned cell and every cell that has records: task by task, then length, then depth.
+
+    Args:
+        tempered: what scans divide the evidence of a task by, for those whose samples share contexts.
+    """
     held: dict[tuple[str, int, float | None], list[Record]] = defaultdict(list)
     for record in records:
         held[record.task, record.length, record.depth].append(record)
@@ -187,9 +204,27 @@ def build_cells(
     keys = [key for key in planned.keys() | held.keys() if key[0] in order]
     keys.sort(key=lambda key: (order[key[0]], key[1], -1.0 if key[2] is None else key[2]))
     adaptive = bool(config.get("scan"))
-    return tuple(
+    cells = [
         _cell(key, held.get(key, []), planned.get(key, 0), facts[key[0]].threshold, adaptive=adaptive) for key in keys
-    )
+    ]
+    if tempered is not None:
+        return tuple(replace(cell, sharing=tempered.get(cell.task, 1.0)) for cell in cells)
+    return tuple(_sharing(cells, facts))
+
+
+def _sharing(cells: Sequence[Cell], facts: Mapping[str, TaskFacts]) -> Iterator[Cell]:
+    """The cells of a fixed grid, with the number of cells that share each context."""
+    alike = Counter(place for cell in cells if (place := _context_place(cell, facts)))
+    for cell in cells:
+        place = _context_place(cell, facts)
+        yield replace(cell, sharing=float(alike[place])) if place else cell
+
+
+def _context_place(cell: Cell, facts: Mapping[str, TaskFacts]) -> tuple[str, int, float] | None:
+    """What the cells that share their contexts have in common; None where samples have contexts of their own."""
+    if facts[cell.task].queries == 1 or cell.depth is None:
+        return None
+    return cell.task, cell.length, place_in_context(cell.depth)[1]
 
 
 def _cell(

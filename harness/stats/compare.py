@@ -16,7 +16,7 @@ from longreach.harness.report.wording import join_words, percent
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.estimates import Estimates, estimate
 from longreach.harness.stats.paired_tests import Change, benjamini_hochberg, change_of, holm, minimal_drop
-from longreach.harness.stats.pairs import Pair, Pairing, RunData, match
+from longreach.harness.stats.pairs import Pair, Pairing, RunData, context_of, match, sharing
 from longreach.harness.stats.settings_diff import Difference, differences, warnings
 
 Verdict = Literal["better", "worse", "within noise", "cannot tell"]
@@ -124,8 +124,9 @@ def compare(base: RunData, new: RunData, *, margin: float = MARGIN, repeat: RunD
     """
     pairing = match(base.records, new.records)
     noise = _noise(base, repeat) if repeat else None
-    cells = _cells(pairing.pairs, margin, noise)
-    overall = _pooled(pairing.pairs)
+    several = sharing(base.config)
+    cells = _cells(pairing.pairs, margin, noise, several)
+    overall = _pooled(pairing.pairs, several)
     verdict, reason = judge(cells, overall, margin)
     return Comparison(
         base=base.name,
@@ -143,25 +144,35 @@ def compare(base: RunData, new: RunData, *, margin: float = MARGIN, repeat: RunD
     )
 
 
-def _scores(pairs: Sequence[Pair]) -> tuple[list[float], list[float]]:
-    return [pair.base.score or 0.0 for pair in pairs], [pair.new.score or 0.0 for pair in pairs]
+def _scores(pairs: Sequence[Pair], several: frozenset[str]) -> tuple[list[float], list[float]]:
+    """Scores by context: the mean where several questions share one."""
+    contexts: dict[object, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        contexts[context_of(pair.base) if pair.base.task in several else id(pair)].append(pair)
+    first, second = [], []
+    for group in contexts.values():
+        first.append(math.fsum(pair.base.score or 0.0 for pair in group) / len(group))
+        second.append(math.fsum(pair.new.score or 0.0 for pair in group) / len(group))
+    return first, second
 
 
-def _pooled(pairs: Sequence[Pair]) -> Change | None:
-    return change_of(*_scores(pairs)) if pairs else None
+def _pooled(pairs: Sequence[Pair], several: frozenset[str]) -> Change | None:
+    return change_of(*_scores(pairs, several)) if pairs else None
 
 
 def _noise(base: RunData, repeat: RunData) -> Change | None:
-    return _pooled(match(base.records, repeat.records).pairs)
+    return _pooled(match(base.records, repeat.records).pairs, sharing(base.config))
 
 
-def _cells(pairs: Sequence[Pair], margin: float, noise: Change | None) -> tuple[CellChange, ...]:
+def _cells(
+    pairs: Sequence[Pair], margin: float, noise: Change | None, several: frozenset[str]
+) -> tuple[CellChange, ...]:
     groups: dict[tuple[str, int], list[Pair]] = defaultdict(list)
     for pair in pairs:
         groups[pair.base.task, pair.base.length].append(pair)
     order = list(dict.fromkeys(task for task, _ in groups))
     keys = sorted(groups, key=lambda key: (order.index(key[0]), key[1]))
-    changes = {key: change_of(*_scores(groups[key])) for key in keys}
+    changes = {key: change_of(*_scores(groups[key], several)) for key in keys}
     families = {key: groups[key][0].base.family for key in keys}
     corrected: dict[tuple[str, int], float] = {}
     for family in set(families.values()):

@@ -73,7 +73,7 @@ def headline_curve(
     for task in tasks:
         facts.setdefault(task, _unknown(task, capability))
     scanned = view_scans(records, config)
-    cells = [cell for cell in build_cells(scanned.records, config, facts) if cell.task in tasks]
+    cells = [cell for cell in build_cells(scanned.records, config, facts, scanned.tempered) if cell.task in tasks]
     infeasible = frozenset((cell["task"], int(cell["length"])) for cell in config.get("infeasible") or ())
     curve = make_curve(capability, "capability", tasks, cells, facts, infeasible)
     points = tuple(dataclasses.replace(point, threshold=threshold) for point in curve.points)

@@ -62,4 +62,4 @@ def _terms(cells: Sequence[Cell], sign: float) -> list[Term]:
     """The cells of one task at one length, equally weighted; none where one of them is not tested."""
     if not cells or any(cell.blocked_by for cell in cells):
         return []
-    return [Term(weight=sign / len(cells), s=cell.s, n=cell.n) for cell in cells]
+    return [Term(weight=sign / len(cells), s=cell.s / cell.sharing, n=cell.n / cell.sharing) for cell in cells]

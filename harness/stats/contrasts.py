@@ -18,8 +18,8 @@ class Term:
     weight: float
     s: float
     """Sum of scores."""
-    n: int
-    """Contexts, at least 1."""
+    n: float
+    """Contexts, at least 1; a fraction of one where several cells share it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +38,14 @@ def mover(terms: Sequence[Term]) -> Contrast:
 
     Cells of equal weight and equal n are pooled first; weights of zero drop out.
     """
-    pools: dict[tuple[float, int], list[Term]] = defaultdict(list)
+    pools: dict[tuple[float, float], list[Term]] = defaultdict(list)
     for term in terms:
         if abs(term.weight) > 1e-12:
             pools[round(term.weight, 12), term.n].append(term)
     value = below = above = 0.0
-    total = 0
+    total = 0.0
     for cells in pools.values():
-        n = sum(cell.n for cell in cells)
+        n = math.fsum(cell.n for cell in cells)
         s = math.fsum(cell.s for cell in cells)
         weight = math.fsum(cell.weight for cell in cells)
         limits, mean = wilson(s, n), s / n
@@ -56,7 +56,7 @@ def mover(terms: Sequence[Term]) -> Contrast:
         below += (weight * down) ** 2
         above += (weight * up) ** 2
         total += n
-    return Contrast(value=value, low=value - math.sqrt(below), high=value + math.sqrt(above), n=total)
+    return Contrast(value=value, low=value - math.sqrt(below), high=value + math.sqrt(above), n=round(total))
 
 
 def slope_weights(lengths: Sequence[int]) -> dict[int, float]:

@@ -3,6 +3,7 @@
 A point is the equal-weight mean over tasks, and within a task over its depths. Its interval uses
 n = min over strata of (contexts / weight): the number of contexts that an evenly filled design of the same weights
 would have had. Filled evenly, that is simply the number of contexts; filled unevenly, it errs on the safe side.
+Where several questions share a context, it counts once.
 """
 
 import math
@@ -42,6 +43,8 @@ class CurvePoint:
     threshold: float | None
     counts: Mapping[float, int] | None = None
     """Scores of an adaptive sample; None for a fixed grid."""
+    divisor: float = 1.0
+    """Tempering of their evidence, where they share contexts."""
 
     @property
     def tested(self) -> bool:
@@ -56,7 +59,7 @@ class CurvePoint:
         """95%: Wilson, or the confidence sequence of an adaptive sample."""
         if not self.tested:
             return None
-        return wilson(self.s, self.n_effective) if self.counts is None else anytime_limits(self.counts)
+        return wilson(self.s, self.n_effective) if self.counts is None else anytime_limits(self.counts, self.divisor)
 
     @property
     def state(self) -> State:
@@ -65,7 +68,7 @@ class CurvePoint:
         if self.threshold is None:
             return "undecided"
         if self.counts is not None:
-            return anytime_state(self.counts, self.threshold)
+            return anytime_state(self.counts, self.threshold, self.divisor)
         return state_of(self.s, self.n_effective, self.threshold)
 
     @property
@@ -87,7 +90,8 @@ class CurvePoint:
         if not self.tested or self.threshold is None:
             return False
         if self.counts is not None:
-            return self.supports_claim and strict_evidence(self.counts, self.threshold).dn >= math.log(1 / tail)
+            evidence = strict_evidence(self.counts, self.threshold, self.divisor)
+            return self.supports_claim and evidence.dn >= math.log(1 / tail)
         mean = self.mean if self.supports_claim else self.best
         s = (mean or 0.0) * self.n_effective
         return clopper_pearson(s, self.n_effective, tail).high < self.threshold
@@ -170,7 +174,7 @@ def make_point(length: int, by_task: Mapping[str, Sequence[Cell]], threshold: fl
         pairs = list(zip(weights, cells, strict=True))
         mean = math.fsum(weight * cell.s / cell.n for weight, cell in pairs)
         best = math.fsum(weight * (cell.s + _unanswered(cell)) / cell.n for weight, cell in pairs)
-        n_effective = min(cell.n / weight for weight, cell in pairs)
+        n_effective = min(cell.n / (weight * cell.sharing) for weight, cell in pairs)
         n_effective = round(n_effective, 9)
         mean, best = min(mean, 1.0), min(best, 1.0)
     return CurvePoint(
@@ -184,6 +188,7 @@ def make_point(length: int, by_task: Mapping[str, Sequence[Cell]], threshold: fl
         blocking=tuple(task for task, found in causes.items() if found),
         threshold=threshold,
         counts=_pooled(cells) if blocked_by is None else None,
+        divisor=max((cell.sharing for cell in cells), default=1.0),
     )
 
 

@@ -121,7 +121,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
     aside = [record for record in states if record.task in arms]
     states = [record for record in states if record.task not in arms]
     scanned = view_scans(states, config)
-    cells = build_cells(scanned.records, config, facts)
+    cells = build_cells(scanned.records, config, facts, scanned.tempered)
     infeasible = _infeasible(config)
     labels = [label for label in facts if any(cell.task == label for cell in cells)]
     headline: dict[str, Curve] = {}

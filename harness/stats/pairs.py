@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from longreach.harness.record import COUNTED, Record
+from longreach.harness.task import place_in_context
 
 Reason = Literal["only in base", "only in new", "another prompt", "not scored in base", "not scored in new"]
 Place = tuple[str, int, float | None, int, int]
@@ -83,6 +84,20 @@ class Pairing:
 def place(record: Record) -> Place:
     """Which sample it is, whatever the model."""
     return record.task_id, record.length, record.depth, record.index, record.seed
+
+
+def sharing(config: Mapping[str, Any]) -> frozenset[str]:
+    """Labels of the tasks whose samples share contexts."""
+    entries = config.get("tasks") or ()
+    return frozenset(
+        entry.get("label") or entry["task"] for entry in entries if ((entry.get("info") or {}).get("queries") or 1) > 1
+    )
+
+
+def context_of(record: Record) -> tuple[str, int, float | None, int, int]:
+    """Which context a sample of such a task belongs to."""
+    where = None if record.depth is None else place_in_context(record.depth)[1]
+    return record.task_id, record.length, where, record.index, record.seed
 
 
 def match(base: Iterable[Record], new: Iterable[Record]) -> Pairing:

@@ -44,7 +44,7 @@ def _position_terms(rows: Mapping[int, Sequence[Cell]], share: float) -> list[Te
         weights = depth_weights([cell.depth for cell in row if cell.depth is not None])
         if weights:
             terms += [
-                Term(weight=weights[cell.depth] * share / len(rows), s=cell.s, n=cell.n)
+                Term(weight=weights[cell.depth] * share / len(rows), s=cell.s / cell.sharing, n=cell.n / cell.sharing)
                 for cell in row
                 if cell.depth is not None
             ]
@@ -54,7 +54,7 @@ def _position_terms(rows: Mapping[int, Sequence[Cell]], share: float) -> list[Te
 def _length_terms(rows: Mapping[int, Sequence[Cell]], share: float) -> list[Term]:
     weights = slope_weights(sorted(rows))
     return [
-        Term(weight=weights[length] * share / len(row), s=cell.s, n=cell.n)
+        Term(weight=weights[length] * share / len(row), s=cell.s / cell.sharing, n=cell.n / cell.sharing)
         for length, row in rows.items()
         for cell in row
     ]

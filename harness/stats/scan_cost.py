@@ -27,24 +27,37 @@ class ScanCost:
     """How often each length was the verdict; None: below the first."""
 
 
-def run_scan(rule: Rule, curve: Curve, rng: random.Random) -> Scan:
-    """One whole scan of a model that answers rightly with the chance that `curve` gives."""
+def run_scan(rule: Rule, curve: Curve, rng: random.Random, icc: float = 0.0) -> Scan:
+    """One whole scan of a model that answers rightly with the chance that `curve` gives.
+
+    Args:
+        icc: true correlation of the answers of a block, which share their context then (beta-binomial).
+    """
     scan = Scan(rule)
     while wanted := scan.wanted():
         chance = curve(wanted[0].length)
         for block in wanted:
-            scan.put(*block, [float(rng.random() < chance) for _ in range(rule.size)])
+            rate = shared_rate(chance, icc, rng)
+            scan.put(*block, [float(rng.random() < rate) for _ in range(rule.size)])
     return scan
 
 
-def expected_cost(rule: Rule, curve: Curve, *, seed: int = 0, scans: int = 200) -> ScanCost:
+def shared_rate(chance: float, icc: float, rng: random.Random) -> float:
+    """Chance of a right answer on one context: beta-distributed, so that answers that share it correlate at `icc`."""
+    if icc <= 0.0 or not 0.0 < chance < 1.0:
+        return chance
+    strength = 1 / icc - 1
+    return rng.betavariate(chance * strength, (1 - chance) * strength)
+
+
+def expected_cost(rule: Rule, curve: Curve, *, seed: int = 0, scans: int = 200, icc: float = 0.0) -> ScanCost:
     """Mean and spread of the tokens that `scans` simulated scans spend."""
     rng = random.Random(seed)
     spent: list[int] = []
     samples: Counter[int] = Counter()
     verdicts: Counter[int | None] = Counter()
     for _ in range(scans):
-        streams = run_scan(rule, curve, rng).tested()
+        streams = run_scan(rule, curve, rng, icc).tested()
         spent.append(sum(stream.length * stream.n for stream in streams))
         for stream in streams:
             samples[stream.length] += stream.n

@@ -57,6 +57,10 @@ class ScanReport:
     n: int
     tokens: int
     """Length x samples, those that were not used included."""
+    assumed_icc: float = 0.0
+    """Correlation of scores that share a context, for which the evidence is tempered; 0: each has its own."""
+    icc: float | None = None
+    """The measured one."""
 
     def estimate(self, definition: str, threshold: float, first: int) -> Estimate:
         """The form in which cards hold an effective length."""
@@ -111,6 +115,7 @@ def read_scan(scan: Scan, stopped: str | None = None) -> ScanReport:
         lengths=lengths,
         n=sum(item.n for item in lengths),
         tokens=sum(item.length * (item.n + item.logged) for item in lengths),
+        assumed_icc=scan.rule.icc,
     )
 
 

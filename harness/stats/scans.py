@@ -14,6 +14,7 @@ from longreach.harness.record import COUNTED, Record
 from longreach.harness.report.wording import join_words, percent
 from longreach.harness.stats.ascend import Rule, Scan
 from longreach.harness.stats.blocks import STRATA, BlockTask, block_of, replay, stratum
+from longreach.harness.stats.cache_mode import pooled_icc
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.evalues import Zone
 from longreach.harness.stats.scan_report import ScanReport, read_scan
@@ -35,8 +36,15 @@ class Hunt:
         places = f"; depth uniform over {STRATA} equal strata" if any(task.has_depth for task in self.tasks) else ""
         return (
             f"{mean}{places}; >= {percent(zone.threshold)} at every length up to it; adaptive scan, zone {zone.low:.2f} to "
-            f"{zone.high:.2f}"
+            f"{zone.high:.2f}{self._mode}"
         )
+
+    @property
+    def _mode(self) -> str:
+        """The name of the mode, where contexts are shared."""
+        if not self.rule.icc:
+            return ""
+        return f"; prefix-cache mode, {self.rule.size} questions on one context, assumed correlation {self.rule.icc:g}"
 
     def to_config(self) -> dict[str, Any]:
         """Plain values for config.yaml."""
@@ -57,7 +65,12 @@ def hunts_of(config: Mapping[str, Any]) -> dict[str, Hunt]:
     found = {}
     for capability, known in ((config.get("scan") or {}).get("rules") or {}).items():
         tasks = tuple(
-            BlockTask(label=label, task_id=entries[label]["id"], has_depth=bool(entries[label]["info"]["has_depth"]))
+            BlockTask(
+                label=label,
+                task_id=entries[label]["id"],
+                has_depth=bool(entries[label]["info"]["has_depth"]),
+                one_context=bool(known["icc"]),
+            )
             for label in known["tasks"]
         )
         numbers = {name: known[name] for name in ("size", "alpha", "beta", "cap", "certify", "refine", "icc")}
@@ -76,7 +89,36 @@ def replayed(hunt: Hunt, records: Sequence[Record]) -> Scan:
     """The scan as the records left it."""
     scan = Scan(hunt.rule)
     replay(scan, records, hunt.tasks)
+    return tempered(scan)
+
+
+def measured_icc(scan: Scan) -> float | None:
+    """Correlation of the scores that share a context, over the blocks that the scan has taken; None where it has none."""
+    contexts = {
+        stream.length: [block for block in stream.taken if not isinstance(block, str)] for stream in scan.tested()
+    }
+    return pooled_icc(contexts)
+
+
+def tempered(scan: Scan) -> Scan:
+    """The scan, or where it is over and shared contexts turn out to tie its scores more closely than it assumes, the same
+    blocks under the measured correlation: it may go on then. With contexts of their own, nothing changes."""
+    while scan.rule.icc and scan.finished:
+        found = measured_icc(scan)
+        if found is None or found <= scan.rule.icc:
+            return scan
+        scan = scan.with_icc(found)
     return scan
+
+
+def mode_note(scan: Scan) -> str:
+    """What prefix-cache mode assumed and measured, for the card."""
+    found = measured_icc(scan)
+    measured = "not measurable here" if found is None else f"{found:.2f} measured"
+    return (
+        f"Prefix-cache mode, a calibrated approximation: {scan.rule.size} questions share each context, and evidence is "
+        f"divided by {scan.rule.divisor:.2f} for a correlation of {scan.rule.icc:.2f} ({measured})."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +130,8 @@ class ScanView:
     estimates: Mapping[str, Estimate]
     records: tuple[Record, ...]
     """Last states that enter the cells, depths by stratum; all of them, untouched, for a fixed grid."""
+    tempered: Mapping[str, float] | None = None
+    """What the evidence of each task is divided by; None for a fixed grid."""
 
 
 def view_scans(records: Sequence[Record], config: Mapping[str, Any]) -> ScanView:
@@ -97,7 +141,7 @@ def view_scans(records: Sequence[Record], config: Mapping[str, Any]) -> ScanView
         return ScanView(reports={}, estimates={}, records=tuple(records))
     scans = {capability: replayed(hunt, records) for capability, hunt in hunts.items()}
     owner = {task.label: scans[capability] for capability, hunt in hunts.items() for task in hunt.tasks}
-    reports = {capability: read_scan(scan) for capability, scan in scans.items()}
+    reports = {capability: _report(scan) for capability, scan in scans.items()}
     return ScanView(
         reports=reports,
         estimates={
@@ -109,7 +153,15 @@ def view_scans(records: Sequence[Record], config: Mapping[str, Any]) -> ScanView
         records=tuple(
             by_stratum(record) for record in records if record.task not in owner or _counts(owner[record.task], record)
         ),
+        tempered={task: scan.rule.divisor for task, scan in owner.items()},
     )
+
+
+def _report(scan: Scan) -> ScanReport:
+    report = read_scan(scan)
+    if not scan.rule.icc:
+        return report
+    return dataclasses.replace(report, notes=(*report.notes, mode_note(scan)), icc=measured_icc(scan))
 
 
 def by_stratum(record: Record) -> Record:

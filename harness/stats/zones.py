@@ -67,7 +67,8 @@ def _zone(row: Sequence[Cell], start: int, size: int, tail: float) -> Zone | Non
     if threshold is None or first is None or last is None or any(cell.s >= threshold * cell.n for cell in run):
         return None
     n, s = sum(cell.n for cell in run), math.fsum(cell.s for cell in run)
-    high = clopper_pearson(s, n, tail).high
+    alike = min(size, max(cell.sharing for cell in run))  # questions per context
+    high = clopper_pearson(s / alike, n / alike, tail).high
     if high >= threshold:
         return None
     return Zone(

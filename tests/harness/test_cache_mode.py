@@ -43,7 +43,7 @@ def test_cost_per_effective_sample_matches_the_study(cached_price: float, ratio:
 def test_the_plan_says_what_is_saved_and_what_it_costs() -> None:
     assert "0.28 times" in saving_sentence(0.0)
     assert "100 answers are worth 71" in saving_sentence(0.0)
-    assert "hardly worth it" in saving_sentence(0.5)
+    assert "not worth it" in saving_sentence(0.5)
 
 
 def test_a_negative_correlation_earns_nothing() -> None:

@@ -83,6 +83,13 @@ def _neutralise(text: str) -> tuple[str, int]:
     return _SPECIAL.subn(lambda match: match.group() + " ", text)
 
 
+def tidied(text: str) -> tuple[str, int]:
+    """`text` fit to be sent, else as it is: no lone surrogates, no control-token strings; and how many there were."""
+    text, n_half = _SURROGATE.subn("\ufffd", text)
+    text, n_special = _neutralise(text)
+    return text, n_half + n_special
+
+
 def clean(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` fit for a haystack, and a note for each kind of change, with its number."""
     steps: tuple[tuple[str, str, Callable[[str], tuple[str, int]]], ...] = (

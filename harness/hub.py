@@ -128,19 +128,9 @@ def _fetched(spec: HubSpec) -> HubText:
     """The text from the hub, or from the cache of `datasets`."""
     try:
         import datasets
-        from huggingface_hub import HfApi
     except ImportError as error:
         raise MissingExtra(f"{spec} needs the library datasets; run: pip install 'longreach[data]'") from error
-    try:
-        facts = HfApi().dataset_info(spec.name, revision=spec.revision or None)
-        revision, license = str(facts.sha), _license(facts)
-    except Exception as error:  # the hub's client raises errors of several libraries; the way out is the same
-        if not _COMMIT.fullmatch(spec.revision):
-            raise DataError(
-                f"the revision of {spec.name!r} cannot be looked up ({type(error).__name__}: {error}); go online once, "
-                f"or name a commit: hf:{spec.name}@COMMIT::{spec.column}"
-            ) from error
-        revision, license = spec.revision, "as its data card says"
+    revision, license = look_up(spec.name, spec.revision, f"hf:{spec.name}@COMMIT::{spec.column}")
     try:
         splits = datasets.get_dataset_split_names(spec.name, spec.config or None, revision=revision)
         split = next((name for name in SPLITS if name in splits), splits[0])
@@ -154,6 +144,29 @@ def _fetched(spec: HubSpec) -> HubText:
             f"network, or give a local folder of its files: hf:FOLDER::{spec.column}"
         ) from error
     return HubText(text=text, license=license, revision=revision, notes=(f"split {split!r}, column {spec.column!r}",))
+
+
+def look_up(name: str, revision: str, mend: str) -> tuple[str, str]:
+    """Commit and licence of a data set; a commit that is given is taken as it is when the hub cannot be asked.
+
+    Args:
+        mend: a spec with a commit, for the message.
+
+    Raises:
+        DataError: the hub cannot be asked, and no commit is given.
+    """
+    try:
+        from huggingface_hub import HfApi
+
+        facts = HfApi().dataset_info(name, revision=revision or None)
+        return str(facts.sha), _license(facts)
+    except Exception as error:  # the hub's client raises errors of several libraries; the way out is the same
+        if not _COMMIT.fullmatch(revision):
+            raise DataError(
+                f"the revision of {name!r} cannot be looked up ({type(error).__name__}: {error}); go online once, "
+                f"or name a commit: {mend}"
+            ) from error
+        return revision, "as its data card says"
 
 
 def _license(facts: Any) -> str:
@@ -171,9 +184,14 @@ def _first(rows: Iterable[Mapping[str, Any]], column: str) -> Iterator[Mapping[s
             return
 
 
-def _cache_file(spec: HubSpec) -> Path:
+def cache_folder() -> Path:
+    """Where what was read of the hub is kept."""
     root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "longreach" / "hub" / f"{file_digest(str(spec).encode())}.json"
+    return Path(root) / "longreach" / "hub"
+
+
+def _cache_file(spec: HubSpec) -> Path:
+    return cache_folder() / f"{file_digest(str(spec).encode())}.json"
 
 
 def _keep(spec: HubSpec, found: HubText) -> None:

@@ -125,7 +125,8 @@ class Sample:
     """Name of the tokenizer that counted."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """JSON. Known keys: needles, question, context ([start, end) of the haystack in the last message), recycled,
-    predicted (count before the proof), notes."""
+    predicted (count before the proof), notes, groups (name -> value: what a row of a published set belongs to), cut
+    ({before, after}: tokens of a text that was cut in the middle)."""
 
     @property
     def haystack_text(self) -> str:

@@ -118,6 +118,50 @@ class Solvable(Protocol):
         """The answer read out of the prompt (no answer key); None unless the question is this task's own."""
 
 
+@runtime_checkable
+class Measured(Protocol):
+    """A task whose prompts have the length that they have: a set of rows, each of which is asked at the smallest length
+    that holds it. The planner prefers this to `points`."""
+
+    def measured_points(self, grid: Grid, tokenizer: Tokenizer) -> Iterator[Point]:
+        """One point a row, at the smallest length of `grid` that holds its rendered prompt and the reserve.
+
+        `Point.index` is the number of the row in the set, from 0. At most n x (number of depths) rows per length, spread
+        over the set: the first ones of an order that depends on task and seed, so that a smaller n is a subset.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """Rows of a set that are longer than every length of a grid."""
+
+    n: int
+    length: int
+    """Smallest length that would hold them all, tokens."""
+    reason: str
+    """A whole sentence: how many, which is the longest, how to mend it."""
+    is_refused: bool
+    """True: the run is incomplete without them; false: the user asked to leave them out."""
+
+
+@runtime_checkable
+class Loaded(Measured, Protocol):
+    """A measured task on published rows. Its field `data` is their spec, as `rows.read_rows` takes it."""
+
+    @property
+    def data(self) -> str: ...
+
+    @property
+    def hub(self) -> str:
+        """The spec that stands for an empty `data`: where the set is published; "" if it has to be given."""
+
+    def left_out(self, grid: Grid, tokenizer: Tokenizer) -> Iterator[LeftOut]:
+        """The rows that `measured_points` has no place for."""
+
+    def provenance(self) -> Mapping[str, Any]:
+        """JSON: spec, digest, source, license, rows (number), excluded (where they stood), notes."""
+
+
 def task_params(task: Task) -> dict[str, Any]:
     """Parameters of a task that differ from their defaults, by name. JSON values."""
     if not dataclasses.is_dataclass(task):

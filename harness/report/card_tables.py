@@ -284,6 +284,9 @@ def infeasible_lines(config: Mapping[str, Any]) -> list[str]:
     """Lengths that a task cannot have, in sentences."""
     lines = []
     for entry in config.get("infeasible") or ():
+        if entry.get("rows"):
+            lines.append(f"{entry['task']}: {entry['reason']}.")
+            continue
         minimum = entry.get("minimum")
         least = f" (at least {minimum:,} tokens)" if minimum else ""
         lines.append(f"{entry['task']} does not fit into {format_length(entry['length'])}{least}.")

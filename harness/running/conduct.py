@@ -303,7 +303,8 @@ def _open_judge(prepared: Prepared) -> Judge | None:
 
 
 def untested(prepared: Prepared, records: Mapping[str, Record]) -> list[Cell]:
-    """Planned cells that are not tested: nothing counted in them, or a prompt that did not fit or was cut."""
+    """Planned cells that are not tested: nothing counted in them, a prompt that did not fit or was cut, or
+    rows that are longer than every length."""
     counted: dict[Cell, int] = {}
     spoilt: set[Cell] = set()
     for item in prepared.items:
@@ -312,4 +313,5 @@ def untested(prepared: Prepared, records: Mapping[str, Record]) -> list[Cell]:
         counted[cell] = counted.get(cell, 0) + (record is not None and record.outcome in COUNTED)
         if record is not None and record.outcome in ("overflow", "truncated"):
             spoilt.add(cell)
-    return [cell for cell, n in counted.items() if n == 0 or cell in spoilt]
+    refused = [(cell.task, cell.length, None) for cell in prepared.plan.infeasible if cell.is_refused]
+    return [cell for cell, n in counted.items() if n == 0 or cell in spoilt] + refused

@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,7 +14,7 @@ from longreach.harness.running.battery import Battery
 from longreach.harness.running.plan import Plan
 from longreach.harness.running.redact import REDACTED, is_secret, redact_mapping
 from longreach.harness.running.resolve import NO_EFFECT, BatteryTask, Settings
-from longreach.harness.task import task_id
+from longreach.harness.task import Loaded, task_id
 from longreach.harness.tokenizer import Tokenizer
 
 SCHEMA = 1
@@ -50,6 +51,7 @@ def make_config(
         "tasks": [_task(task, battery, plan) for task in plan.tasks.values()],
         "infeasible": [
             {"task": cell.task, "length": cell.length, "reason": cell.reason, "minimum": cell.minimum}
+            | ({"rows": cell.n_rows, "refused": cell.is_refused} if cell.n_rows else {})
             for cell in plan.infeasible
         ],
         "planned": plan.cells(),
@@ -83,6 +85,7 @@ def make_config(
             **({"cold": True} if settings.cold else {}),
         },
         "corpus": _corpus(plan.tasks.values()),
+        **({"data": found} if (found := _data(plan.tasks.values())) else {}),
         "advertised": battery.advertised,
         "limits": {"max_cost": battery.max_cost, "max_tokens": battery.max_tokens, "max_time": battery.max_time},
         "environment": {
@@ -123,6 +126,7 @@ def _task(task: BatteryTask, battery: Battery, plan: Plan) -> dict[str, Any]:
             "chance": info.chance,
             "reserve": info.reserve,
             "has_depth": info.has_depth,
+            **({"queries": info.queries} if info.queries > 1 else {}),
             "source": info.source,
             "license": info.license,
             "data_revision": info.data_revision,
@@ -150,6 +154,11 @@ def _corpus(tasks: Iterable[BatteryTask]) -> dict[str, Any] | None:
         "license": ", ".join(text.license for text in texts),
         "notes": [note for text in texts for note in text.notes],
     }
+
+
+def _data(tasks: Iterable[BatteryTask]) -> list[dict[str, Any]]:
+    """The published sets that rows come from."""
+    return [{"task": task.label, **task.task.provenance()} for task in tasks if isinstance(task.task, Loaded)]
 
 
 def identity(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,8 +236,13 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         "depths": sorted({*old["depths"], *new["depths"]}),
         "tasks": [*new["tasks"], *(task for task in old["tasks"] if task["label"] not in labels)],
         "planned": ordered,
+        **({"data": data} if (data := _merged_data(old, new, labels)) else {}),
         "started": old["started"],
     }
+
+
+def _merged_data(old: Mapping[str, Any], new: Mapping[str, Any], labels: AbstractSet[str]) -> list[dict[str, Any]]:
+    return [*(new.get("data") or ()), *(entry for entry in old.get("data") or () if entry["task"] not in labels)]
 
 
 def battery_of_config(config: Mapping[str, Any], origin: str) -> dict[str, Any]:

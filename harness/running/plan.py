@@ -14,6 +14,7 @@ from longreach.harness.running.battery import Battery
 from longreach.harness.running.controls import FAMILY
 from longreach.harness.running.resolve import BatteryTask
 from longreach.harness.sample import Grid, Point
+from longreach.harness.task import Loaded, Measured
 from longreach.harness.tokenizer import Tokenizer
 
 
@@ -34,6 +35,10 @@ class Infeasible:
     reason: str
     minimum: int | None
     """Shortest length that might do (tokens), where known."""
+    n_rows: int = 0
+    """Rows of a loaded set that are too long; 0: the length is too short for the task."""
+    is_refused: bool = False
+    """Rows without which the run is incomplete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +84,10 @@ def make_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokeniz
     infeasible: list[Infeasible] = []
     by_length: dict[int, list[list[Item]]] = {}
     for task in tasks:
+        if isinstance(task.task, Measured):
+            for length, row in _measured(battery, task, task.task, tokenizer, window, infeasible).items():
+                by_length.setdefault(length, []).append(row)
+            continue
         for length in _lengths(battery, task, tokenizer, window, infeasible):
             row = [Item(label=task.label, point=point) for point in points_of(task, length, battery.seed)]
             by_length.setdefault(length, []).append(row)
@@ -98,6 +107,41 @@ def make_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokeniz
 def points_of(task: BatteryTask, length: int, seed: int) -> Iterator[Point]:
     """The points of one task at one length."""
     return task.task.points(Grid(lengths=(length,), depths=task.depths, n=task.n(length), seed=seed))
+
+
+def _measured(
+    battery: Battery,
+    task: BatteryTask,
+    rows: Measured,
+    tokenizer: Tokenizer,
+    window: int | None,
+    infeasible: list[Infeasible],
+) -> dict[int, list[Item]]:
+    """The rows of a set by length; those that are too long for every length go to `infeasible`."""
+    limit = _limit(battery, window)
+    lengths = tuple(length for length in task.lengths if not limit or length <= limit)
+    if not lengths:
+        infeasible.append(_above(battery, task.label, min(task.lengths), limit))
+        return {}
+    most = {length: task.n(length) for length in lengths}
+    grid = Grid(lengths=lengths, depths=task.depths, n=max(most.values()), seed=battery.seed)
+    found: dict[int, list[Item]] = {}
+    for point in rows.measured_points(grid, tokenizer):
+        here = found.setdefault(point.length, [])
+        if len(here) < most[point.length] * len(task.depths):
+            here.append(Item(label=task.label, point=point))
+    for left in rows.left_out(grid, tokenizer) if isinstance(rows, Loaded) else ():
+        infeasible.append(
+            Infeasible(
+                task=task.label,
+                length=left.length,
+                reason=left.reason,
+                minimum=left.length,
+                n_rows=left.n,
+                is_refused=left.is_refused,
+            )
+        )
+    return found
 
 
 def headline_of(battery: Battery, tasks: Sequence[BatteryTask]) -> dict[str, tuple[str, ...]]:
@@ -133,15 +177,11 @@ def _lengths(
     battery: Battery, task: BatteryTask, tokenizer: Tokenizer, window: int | None, infeasible: list[Infeasible]
 ) -> list[int]:
     """Lengths of the task that can be built; the others go to `infeasible`, or raise if the user gave them."""
-    limit = battery.advertised or window
-    if limit and not battery.advertised:
-        limit -= battery.reasoning_budget
+    limit = _limit(battery, window)
     kept: list[int] = []
     for length in task.lengths:
-        if battery.cut_at_window and limit and length > limit:
-            what = "advertised window" if battery.advertised else "model's window less the reasoning budget"
-            reason = f"{format_length(length)} is above the {what} of {limit} tokens"
-            infeasible.append(Infeasible(task=task.label, length=length, reason=reason, minimum=None))
+        if limit and length > limit:
+            infeasible.append(_above(battery, task.label, length, limit))
         elif kept or (problem := _problem(task, length, battery.seed, tokenizer)) is None:
             kept.append(length)  # what fits a short prompt fits a longer one
         elif battery.explicit_lengths and task.task.info.family != FAMILY:
@@ -151,6 +191,19 @@ def _lengths(
         else:
             infeasible.append(problem)
     return kept
+
+
+def _limit(battery: Battery, window: int | None) -> int:
+    """Tokens above which the battery leaves lengths out; 0 = no limit."""
+    if not battery.cut_at_window:
+        return 0
+    return battery.advertised or max((window or 0) - battery.reasoning_budget, 0)
+
+
+def _above(battery: Battery, label: str, length: int, limit: int) -> Infeasible:
+    what = "advertised window" if battery.advertised else "model's window less the reasoning budget"
+    reason = f"{format_length(length)} is above the {what} of {limit} tokens"
+    return Infeasible(task=label, length=length, reason=reason, minimum=None)
 
 
 def _problem(task: BatteryTask, length: int, seed: int, tokenizer: Tokenizer) -> Infeasible | None:

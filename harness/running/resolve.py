@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longreach.harness.data import pin
-from longreach.harness.errors import BatteryError, ConfigError, MissingExtra, UnknownName
+from longreach.harness.errors import BatteryError, ConfigError, DataError, MissingExtra, UnknownName
 from longreach.harness.model import Model, Price
 from longreach.harness.needle_file import pin_needles
 from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
+from longreach.harness.rows import pin_rows
 from longreach.harness.running.battery import Battery, Entry, Samples
 from longreach.harness.running.controls import FAMILY, arms, open_task
 from longreach.harness.running.redact import holds_redacted, redact_mapping
 from longreach.harness.running.salt import WithSalt
 from longreach.harness.sample import Point, digest
-from longreach.harness.task import Task
+from longreach.harness.task import Loaded, Task
 from longreach.harness.tokenizer import Tokenizer, WithSystem, WordsTokenizer
 
 DEFAULT_MODEL = "llamacpp:smollm2"
@@ -130,6 +131,8 @@ def _resolve(entry: Entry, battery: Battery) -> BatteryTask:
             params[param] = value
     params |= entry.flags
     defaults = _fields(plain)
+    if isinstance(plain, Loaded) and not params.get("data"):
+        params["data"] = plain.hub
     for name, value in params.items():
         if name in defaults:  # get_task names an unknown one
             params[name] = _checked(entry.label, name, value, defaults[name])
@@ -166,6 +169,8 @@ def _arms(task: BatteryTask) -> Iterator[BatteryTask]:
 
 def _checked(label: str, name: str, value: Any, default: Any) -> Any:
     """`value` in the type of the parameter's default; names of files are pinned."""
+    if name == "data" and isinstance(default, str):
+        return _data(label, str(value))
     if isinstance(default, str):
         text = str(value)
         return _PINNED[name](text) if name in _PINNED and text and text != default else text
@@ -176,6 +181,17 @@ def _checked(label: str, name: str, value: Any, default: Any) -> Any:
     if default is not None and type(value) is not type(default):
         raise BatteryError(f"task {label!r}: {name} is {value!r}, but must be of type {type(default).__name__}")
     return value
+
+
+def _data(label: str, spec: str) -> str:
+    """The spec of published rows, pinned."""
+    mend = f"--set {label}.data=PATH (.jsonl, .json, .csv, .parquet or a folder) or --set {label}.data=hf:NAME@COMMIT"
+    if not spec:
+        raise DataError(f"task {label!r} needs its data, which is not shipped: {mend}")
+    try:
+        return pin_rows(spec)
+    except ConfigError as error:
+        raise type(error)(f"task {label!r} needs its data: {error}; give it with {mend}") from error
 
 
 def given_tokenizer(battery: Battery) -> Tokenizer | None:

@@ -136,8 +136,7 @@ class Latent:
                 "question": pair.question,
                 "sought": [needle],
                 "offered": offered,
-                "pair": pair.id,
-                "groups": {"order": pair.order, "reasoning": pair.group.reasoning},
+                "groups": {"pair": pair.id, "order": pair.order, "reasoning": pair.group.reasoning},
             },
         )
         return _needle_first(sample, anchor)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from longreach.harness.stats.ascend import Rule, Scan
+from longreach.harness.stats.scans import tempered
 
 Curve = Callable[[int], float]
 """Length (tokens) -> chance of a right answer."""
@@ -39,6 +40,7 @@ def run_scan(rule: Rule, curve: Curve, rng: random.Random, icc: float = 0.0) -> 
         for block in wanted:
             rate = shared_rate(chance, icc, rng)
             scan.put(*block, [float(rng.random() < rate) for _ in range(rule.size)])
+        scan = tempered(scan)
     return scan
 
 

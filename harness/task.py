@@ -59,6 +59,8 @@ class TaskInfo:
     """Paper and section, or URL; "own" for tasks of this project."""
     license: str = "Apache-2.0"
     data_revision: str | None = None
+    human: float | None = None
+    """Score of people, 0 to 1, where it is published."""
     departures: tuple[str, ...] = ()
     """In what a published task differs here from its source, one whole sentence each."""
 
@@ -160,6 +162,23 @@ class Loaded(Measured, Protocol):
 
     def provenance(self) -> Mapping[str, Any]:
         """JSON: spec, digest, source, license, rows (number), excluded (where they stood), notes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowUp:
+    """A second call, whose reply is the answer."""
+
+    messages: tuple[Message, ...]
+    reserve: int
+    """Tokens for its reply."""
+
+
+@runtime_checkable
+class AsksTwice(Protocol):
+    """A task whose protocol has two calls: steps first, then the answer."""
+
+    def follow_up(self, sample: Sample, first: str) -> FollowUp | None:
+        """The second call after the reply `first`; None: the first reply is the answer."""
 
 
 def task_params(task: Task) -> dict[str, Any]:

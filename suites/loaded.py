@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from longreach.harness.errors import InfeasibleCell
+from longreach.harness.model import Response
 from longreach.harness.rows import Check, Row, Rows, Types, read_rows
 from longreach.harness.sample import Grid, Message, Point, Sample, digest
-from longreach.harness.task import LeftOut, TaskInfo, task_id
+from longreach.harness.task import LeftOut, Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer, WordsTokenizer
 from longreach.suites.units import remembered
 
@@ -81,6 +82,21 @@ class LoadedTask:
         """The prompt and the target of one row."""
         raise NotImplementedError
 
+    def keeps(self, row: Row) -> bool:
+        """False for a row that the parameters of the task leave out."""
+        return True
+
+    def without_context(self) -> "LoadedTask | None":
+        """The task that asks the same rows without their documents; None: the document is cut out of the prompt."""
+        return None
+
+    def notes(self) -> Iterator[str]:
+        """What a reader of the card must know about the rows, one whole phrase each."""
+        yield from ()
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        raise NotImplementedError
+
     def rows(self) -> Rows:
         """The rows of the set.
 
@@ -109,7 +125,7 @@ class LoadedTask:
         return remembered(
             tokenizer,
             ("rows", task_id(self), mark),
-            lambda: {row.index: self._built(row, tokenizer).n_tokens for row in self.rows().rows},
+            lambda: {row.index: self._built(row, tokenizer).n_tokens for row in self.rows().rows if self.keeps(row)},
         )
 
     def left_out(self, grid: Grid, tokenizer: Tokenizer) -> Iterator[LeftOut]:
@@ -149,9 +165,9 @@ class LoadedTask:
             "digest": rows.digest,
             "source": rows.source,
             "license": rows.license,
-            "rows": len(rows.by_index),
+            "rows": sum(map(self.keeps, rows.rows)),
             "excluded": list(rows.excluded),
-            "notes": list(rows.notes),
+            "notes": [*self.notes(), *rows.notes],
         }
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:

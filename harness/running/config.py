@@ -85,7 +85,7 @@ def make_config(
             **({"cold": True} if settings.cold else {}),
         },
         "corpus": _corpus(plan.tasks.values()),
-        **({"data": found} if (found := _data(plan.tasks.values())) else {}),
+        **({"data": sets} if (sets := _data(plan.tasks.values())) else {}),
         "advertised": battery.advertised,
         "limits": {"max_cost": battery.max_cost, "max_tokens": battery.max_tokens, "max_time": battery.max_time},
         "environment": {
@@ -127,9 +127,11 @@ def _task(task: BatteryTask, battery: Battery, plan: Plan) -> dict[str, Any]:
             "reserve": info.reserve,
             "has_depth": info.has_depth,
             **({"queries": info.queries} if info.queries > 1 else {}),
+            **({"human": info.human} if info.human is not None else {}),
             "source": info.source,
             "license": info.license,
             "data_revision": info.data_revision,
+            **({"departures": list(info.departures)} if info.departures else {}),
         },
     }
 

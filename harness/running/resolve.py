@@ -23,7 +23,7 @@ from longreach.harness.tokenizer import Tokenizer, WithSystem, WordsTokenizer
 DEFAULT_MODEL = "llamacpp:smollm2"
 NO_EFFECT = frozenset({"concurrency", "timeout_s", "api_key_env", "n_threads", "device"})
 """Model options that do not shape an answer: they may change when a run is resumed."""
-_PINNED: Mapping[str, Callable[[str], str]] = {"haystack": pin, "needles": pin_needles}
+_PINNED: Mapping[str, Callable[[str], str]] = {"haystack": pin, "needles": pin_needles, "prompts": pin}
 """Task parameters of type str that name a file or a preset."""
 
 
@@ -185,13 +185,13 @@ def _checked(label: str, name: str, value: Any, default: Any) -> Any:
 
 def _data(label: str, spec: str) -> str:
     """The spec of published rows, pinned."""
-    mend = f"--set {label}.data=PATH (.jsonl, .json, .csv, .parquet or a folder) or --set {label}.data=hf:NAME@COMMIT"
+    mend = f"--set {label}.data=PATH, or --set {label}.data=hf:NAME@COMMIT[/CONFIG][:SPLIT]"
     if not spec:
         raise DataError(f"task {label!r} needs its data, which is not shipped: {mend}")
     try:
         return pin_rows(spec)
     except ConfigError as error:
-        raise type(error)(f"task {label!r} needs its data: {error}; give it with {mend}") from error
+        raise type(error)(f"task {label!r} needs its data: {error}; it is given by {mend}") from error
 
 
 def given_tokenizer(battery: Battery) -> Tokenizer | None:

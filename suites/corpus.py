@@ -39,6 +39,8 @@ class Corpus:
     period: int
     """Tokens after which the text repeats itself; all of them if it does not."""
     notes: tuple[str, ...]
+    copy: int
+    """Tokens of one copy of it."""
     layout: Layout | None = None
     """How its elements are put together, where it is made of such."""
 
@@ -106,7 +108,7 @@ def _read(spec: str, size: int, tokenizer: Tokenizer) -> Corpus:
         whole = _cache.get(whole_key)
     if whole is None:
         cuts = find_cuts(text, tokenizer)
-        whole = Corpus(spec=spec, text=text, cuts=cuts, period=cuts.n_tokens, notes=source.notes)
+        whole = Corpus(spec=spec, text=text, cuts=cuts, period=cuts.n_tokens, notes=source.notes, copy=cuts.n_tokens)
         with _lock:
             _cache[whole_key] = whole
     return _tiled(spec, text, whole.cuts, size, source.notes, tokenizer)
@@ -126,7 +128,7 @@ def _tiled(
     if n_tokens == 0:
         raise DataError(f"the text of {spec} has no tokens; give a file with some words in it")
     if n_tokens >= size:
-        return Corpus(spec=spec, text=text, cuts=cuts, period=n_tokens, notes=notes, layout=layout)
+        return Corpus(spec=spec, text=text, cuts=cuts, period=n_tokens, notes=notes, copy=n_tokens, layout=layout)
     between = layout.separator if layout else SEAM
     end, start = text[-SEAM_CONTEXT:], text[:SEAM_CONTEXT]
     seam = tokenizer.count(end + between + start) - tokenizer.count(end) - tokenizer.count(start)
@@ -138,5 +140,11 @@ def _tiled(
     levels, ends = (np.append(of[:1], np.tile(of[1:], copies)) for of in (cuts.levels, cuts.end_levels))
     tiled = make_cuts(np.append(0, positions), np.append(0, np.maximum.accumulate(counts)), levels, ends)
     return Corpus(
-        spec=spec, text=between.join([text] * copies), cuts=tiled, period=shift_tokens, notes=notes, layout=layout
+        spec=spec,
+        text=between.join([text] * copies),
+        cuts=tiled,
+        period=shift_tokens,
+        notes=notes,
+        copy=n_tokens,
+        layout=layout,
     )

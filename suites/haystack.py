@@ -14,6 +14,7 @@ from longreach.harness.sample import Message, Point, Sample
 from longreach.harness.tokenizer import Tokenizer, proves
 from longreach.suites.corpus import Corpus, get_corpus
 from longreach.suites.joins import PAD, Frame, Needle, count, edges, write
+from longreach.suites.nested import draw_start, own_corpus
 from longreach.suites.presence import first_present
 from longreach.suites.window import Window, choose, move_end
 
@@ -49,6 +50,7 @@ def build(
     extra: Mapping[str, Any] | None = None,
     anchor: int = 0,
     every_depth: bool = False,
+    item: random.Random | None = None,
 ) -> Sample:
     """One user message, `head` + haystack with needles + `tail`, of `point.length` - `reserve` tokens less 0 to 8.
 
@@ -57,6 +59,7 @@ def build(
         needles: in text order; the order is kept, each goes to a cut of its own where there are enough.
         anchor: index of the needle whose depth is promised within a point; the others stand as near as they can.
         every_depth: the others' depths are promised too, wherever the text can be cut there.
+        item: draws where the filler starts, the same at every length and depth (`nested`); else `rng` does.
         absent: strings that must not stand in the drawn window (as whole words, whatever the case).
 
     Raises:
@@ -66,7 +69,12 @@ def build(
     frame = frame_of(tokenizer, head, tail, answer_prefix)
     n_needles = sum(count(tokenizer, " " + needle.text) for needle in needles)
     wanted = point.length - reserve - frame.n_tokens - n_needles - AIM
-    corpus = get_corpus(haystack, point.length, point.seed, tokenizer)
+    span = None
+    if item is None:
+        corpus = get_corpus(haystack, point.length, point.seed, tokenizer)
+    else:
+        corpus, span = own_corpus(haystack, point.length, point.seed, tokenizer, item)
+        rng = item
     if wanted < corpus.smallest:
         raise _infeasible(point, reserve, frame.n_tokens, n_needles, wanted, corpus.smallest)
     budget = point.length - reserve
@@ -76,7 +84,7 @@ def build(
     missing = error = padding = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
     for tries in range(BUILDS):
         if window is None or tries <= FREE_BUILDS:
-            window = _window(corpus, wanted, depths, anchor, unwanted, rng, window, every_depth)
+            window = _window(corpus, wanted, depths, anchor, unwanted, rng, window, every_depth, span)
         else:
             window, padding = _adjusted(corpus, tokenizer, window, padding, missing)
             low, high = edges(corpus, window)
@@ -163,12 +171,17 @@ def _window(
     rng: random.Random,
     before: Window | None,
     every_depth: bool,
+    span: int | None,
 ) -> Window:
     """A window whose text holds none of `unwanted`, from the same start as the one `before`."""
     found = ""
     start = before.start if before else None
     for _ in range(WINDOWS):
-        window = choose(corpus, n_tokens, depths, rng, start, anchor, every_depth=every_depth)
+        if start is None and span is not None:
+            start = draw_start(corpus, span, rng)
+        window = choose(
+            corpus, n_tokens, depths, rng, start, anchor, every_depth=every_depth, keeps_start=span is not None
+        )
         if window is None:
             raise DataError(f"haystack {corpus.spec!r} cannot be cut into {n_tokens:,} tokens; choose another text")
         low, high = edges(corpus, window)

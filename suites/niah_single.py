@@ -41,7 +41,8 @@ class Single:
     structure: str = ""
     """Format of the haystack: json, xml, csv, yaml, log, code or chat; empty for running text."""
     shared: bool = False
-    """Item i is the same at every depth too, not only at every length: for effects of position against length."""
+    """Item i is the same at every depth too, not only at every length, and the filler of a shorter length is the beginning
+    of that of a longer one (not so inside a structure): for effects of position against length."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -78,6 +79,7 @@ class Single:
             language=self.language,
             structure=self.structure,
             items=dataclasses.replace(point, depth=None).paired_rng() if self.shared else None,
+            nested=self.shared and not self.structure,
         )
 
     def _own(self, point: Point, tokenizer: Tokenizer) -> Sample:
@@ -96,6 +98,7 @@ class Single:
             target=row.answer[:1],
             choices=row.distractors,
             absent=row.answer,
+            nested=self.shared and not self.structure,
             extra={"rule": rule_of(row), "accepted": list(row.answer), "row": row.id, "row_notes": list(row.notes)},
         )
 
@@ -126,6 +129,7 @@ def hide_one(
     language: str,
     structure: str,
     items: random.Random | None = None,
+    nested: bool = False,
 ) -> Sample:
     """A prompt with one needle of the built-in templates of `group` at `depth`; `items` draws it, else the point."""
     rng = items or point.paired_rng()
@@ -147,6 +151,7 @@ def hide_one(
         target=(value,),
         choices=tuple(draw.one(template.value) for _ in range(N_CHOICES)),
         absent=(place, value),
+        nested=nested,
         extra={"rule": "number" if template.value == "number" else "contains"},
     )
 

@@ -67,6 +67,7 @@ def hide(
     absent: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
     every_depth: bool = False,
+    nested: bool = False,
 ) -> Sample:
     """A prompt with needles in order of depth; `placed` begins with the sought ones, in the order given.
 
@@ -78,6 +79,7 @@ def hide(
         language: of the filler; "mixed" for all of them in turn.
         structure: format of the haystack; each needle is an element of it, and `extra` says which document it is.
         every_depth: all needles keep to their depths as closely as the first one sought.
+        nested: the filler starts with the same words at every length and depth of this index, and is longer at a longer one.
     """
     spec = haystack_spec(haystack, language, structure)
     form = STRUCTURES.get(structure, PLAIN)
@@ -112,6 +114,7 @@ def hide(
         },
         anchor=next(at for at, group in enumerate(groups) if 0 in group),
         every_depth=every_depth,
+        item=dataclasses.replace(point, task=f"{point.task}#filler", depth=None).paired_rng() if nested else None,
     )
     reached = {index: spot for group, spot in zip(groups, sample.placed, strict=True) for index in group}
     start, end = sample.extra["context"]

@@ -77,6 +77,7 @@ def choose(
     anchor: int = 0,
     *,
     every_depth: bool = False,
+    keeps_start: bool = False,
 ) -> Window | None:
     """A window of `n_tokens` (give or take a few) with a cut near each depth; None if the text allows none.
 
@@ -84,11 +85,14 @@ def choose(
         start: cut that the window has to start at (a second try); else it is drawn.
         anchor: index of the needle whose depth is promised.
         every_depth: the other needles leave the ends of sentences as soon as the anchor would.
+        keeps_start: `start` is kept even where another would have a place nearer to the depth.
     """
     others = DEPTH_TOLERANCE if every_depth else OTHER_TOLERANCE
     cuts = corpus.cuts
     pools = (np.array([start]),) if start is not None else tuple(draw_starts(corpus, n_tokens, rng, n) for n in DRAWS)
-    if corpus.layout and start is not None:  # its elements may leave no place near the depth from there
+    if (
+        corpus.layout and start is not None and not keeps_start
+    ):  # its elements may leave no place near the depth from there
         pools = (*pools, draw_starts(corpus, n_tokens, rng, DRAWS[-1]))
     levels = UNIT_LEVELS if corpus.layout else LEVELS
     for tolerance in (DEPTH_TOLERANCE, 1.0) if corpus.layout else (DEPTH_TOLERANCE,):

@@ -246,6 +246,7 @@ class FaultServer:
             if self.oracle is not None:
                 self.n_requests += 1
                 reply = await self.oracle.reply(sent)
+                reply = reply if sent.get("stream") else whole(reply)
             else:
                 self.requests.append(sent)
                 self.headers.append(request.headers.copy())
@@ -277,6 +278,24 @@ class FaultServer:
         elif reply.done:
             await response.write(b"data: [DONE]\n\n")
         return response
+
+
+def whole(reply: Reply) -> Reply:
+    """A streamed reply for a request that asked for no stream."""
+    if reply.chunks is None or reply.cut or not reply.done or not all(isinstance(c, dict) for c in reply.chunks):
+        return reply
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    body: dict[str, Any] = {"model": "m-served", "choices": [{"index": 0, "message": message, "finish_reason": None}]}
+    for chunk in reply.chunks:
+        if chunk.get("usage"):
+            body["usage"] = chunk["usage"]
+        if chunk.get("error"):
+            return Reply(status=500, body=chunk)
+        for item in chunk.get("choices", ()):
+            for name, text in item["delta"].items():
+                message[name] = (message.get(name) or "") + (text or "") if name != "role" else text
+            body["choices"][0]["finish_reason"] = item.get("finish_reason")
+    return Reply(body=body, headers=reply.headers)
 
 
 def choice(**fields: Any) -> dict[str, Any]:

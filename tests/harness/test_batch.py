@@ -3,6 +3,8 @@
 import csv
 import json
 import random
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,47 @@ def test_answers_out_of_order_give_the_results_of_a_run(
     answers = [answer_line(line) for line in export(tmp_path, server.url)]
     random.Random(1).shuffle(answers)
     assert bring_back(tmp_path, answers[:5], answers[5:]) == 0
+    assert rows(tmp_path / "run") == rows(tmp_path / "direct")
+
+
+def post(url: str, line: str) -> dict[str, Any]:
+    """The reply of the server to one exported request, as a line of a batch's output (200) or error file."""
+    request = json.loads(line)
+    sent = urllib.request.Request(
+        url.removesuffix("/v1") + request["url"],
+        data=json.dumps(request["body"]).encode(),
+        headers={"content-type": "application/json"},
+        method=request["method"],
+    )
+    try:
+        with urllib.request.urlopen(sent, timeout=30) as reply:
+            status, body = reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        status, body = error.code, json.load(error)
+    return {"custom_id": request["custom_id"], "response": {"status_code": status, "body": body}, "error": None}
+
+
+def test_a_batch_that_the_server_answered_out_of_order_gives_the_results_of_a_run(
+    tmp_path: Path, server: Any, fault_server: Any
+) -> None:
+    class Picky(fault_server.Oracle):  # type: ignore[name-defined, misc]
+        async def reply(self, sent: Any) -> Any:
+            if str(solve(sent["messages"][-1]["content"])).endswith(("1", "3", "7")):
+                error = {"message": "too long", "code": "context_length_exceeded"}
+                return fault_server.Reply(status=400, body={"error": error})
+            return await super().reply(sent)
+
+    server.oracle = Picky(solve=solve)
+    wanted = {"tasks": ["niah.single"], "lengths": "512,1k", "depths": "0,1", "samples": 3, "model": "openai:m"}
+    direct = longreach.run(**wanted, base_url=server.url, out=tmp_path / "direct")
+    assert {record.outcome for record in direct.records} == {"scored", "overflow"}
+    replies = [post(server.url, line) for line in export(tmp_path, server.url)]
+    random.Random(1).shuffle(replies)
+    answers, errors = ([r for r in replies if (r["response"]["status_code"] == 200) == good] for good in (True, False))
+    assert len(errors) > 0
+    sent = server.n_requests
+    assert bring_back(tmp_path, answers[:4], errors, answers[4:]) == direct.exit_code == 3
+    assert server.n_requests == sent  # nothing is asked again
     assert rows(tmp_path / "run") == rows(tmp_path / "direct")
 
 

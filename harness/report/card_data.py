@@ -33,6 +33,8 @@ def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Compa
         "effective_by_task": {name: found.to_dict() for name, found in estimates.by_task.items()},
         "scan": {capability: report.to_dict() for capability, report in estimates.scans.items()} or None,
         "other_rules": {capability: rules.to_dict() for capability, rules in estimates.rules.items()},
+        "ruler_summary": estimates.ruler.to_dict() if estimates.ruler else None,
+        "relative_to_base": [item.to_dict() for item in estimates.relative],
         "outcomes": dict(estimates.outcomes),
         "cells": [
             cell.to_dict() | {"example": estimates.examples.get((cell.task, cell.length, cell.depth))}

@@ -11,6 +11,7 @@ from longreach.harness.report.cautions import breaks, count_word, limits, warnin
 from longreach.harness.report.figures import Drawing
 from longreach.harness.report.markup import HTML, MARKDOWN
 from longreach.harness.report.palette import heat_color, ink_on
+from longreach.harness.report.published_view import published_view
 from longreach.harness.report.scan_text import interval_text, scan_protocol, scan_tile, speaks
 from longreach.harness.report.wording import depth_text, percent
 from longreach.harness.stats.cells import Cell
@@ -40,6 +41,7 @@ def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Dra
         "scores": tables.score_rows(estimates),
         "conditions": tables.condition_rows(estimates),
         "controls": tables.control_rows(estimates),
+        **published_view(estimates, config),
         "sizes": tables.size_sentences(estimates),
         "breaks": breaks(estimates),
         "time": tables.time_rows(estimates),

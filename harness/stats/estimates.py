@@ -20,6 +20,7 @@ from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.position import length_bias, no_bias, position_bias
 from longreach.harness.stats.scan_report import ScanReport
 from longreach.harness.stats.scans import set_aside, view_scans
+from longreach.harness.stats.summaries import RelativeLength, RulerSummary, relative_lengths, ruler_summary
 from longreach.harness.stats.usage import cost, latency
 from longreach.harness.stats.verdict import OtherRules, effective, headline_tasks, not_measured, other_rules
 from longreach.harness.stats.zones import Zone, dead_zones
@@ -72,6 +73,10 @@ class Estimates:
     """Adaptive scans by capability; empty for a fixed grid."""
     bias: tuple[Bias, ...]
     """Position against length, of tasks that share their items over all cells."""
+    ruler: RulerSummary | None
+    """RULER's own figures where all of its thirteen tasks were run."""
+    relative: tuple[RelativeLength, ...]
+    """Lengths relative to a base score, of tasks that name their question-needle pairs."""
     unused: int
     """Scored samples that a scan has not used: of unfinished blocks, or back after the decision."""
 
@@ -172,6 +177,8 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         last_at=max((record.at for record in states), default=None),
         scans=scanned.reports,
         bias=bias_of(cells, states, facts),
+        ruler=ruler_summary(cells, config),
+        relative=relative_lengths(states, config),
         unused=set_aside(states, scanned),
     )
 

@@ -192,7 +192,7 @@ def _row(
         name=_name(record) or f"line {line}",
         scores=scores,
         estimate=estimate,
-        text=_printed_form(estimate, min(scores)) if estimate else "",
+        text=printed_form(estimate, min(scores)) if estimate else "",
         printed=next((record[column].strip() for column in _PRINTED_COLUMNS if record.get(column)), ""),
         problem=problem,
     )
@@ -206,7 +206,7 @@ def _name(record: Mapping[str, str]) -> str:
     return name + (f" ({subset})" if subset and subset != "all" else "")
 
 
-def _printed_form(estimate: Estimate, shortest: int) -> str:
+def printed_form(estimate: Estimate, shortest: int) -> str:
     """`64K`, `<4K` where the shortest length fails, `>128K` where the largest tested one passes: as RULER prints it."""
     if estimate.value is None:
         return f"<{format_length(shortest).upper()}"

@@ -151,7 +151,7 @@ class Latent:
         score = Score(
             value=graded.value,
             published=float(any(name in raw for name in sample.target)),
-            parts=graded.parts,
+            parts={"found": graded.parts["found"], "other_name": graded.parts["distractor"]},
             extracted=graded.extracted,
         )
         return without_credit_for_copies(score, response.text, sample.messages[-1].content)

@@ -28,9 +28,11 @@ def _generate(options: Options) -> None:
 
 def _show(
     task: Annotated[str, typer.Argument(help="Name of a task, as `longreach tasks` lists them.")],
-    length: Annotated[str, typer.Option("--length", "--lengths", help="Prompt + answer tokens.")] = "4k",
+    length: Annotated[
+        str | None, typer.Option("--length", "--lengths", help="Prompt + answer tokens; default 4k, of rows their own.")
+    ] = None,
     depth: Annotated[float, typer.Option("--depth", "--depths", help="Where the needle starts, 0 to 1.")] = 0.5,
-    index: Annotated[int, typer.Option(help="Number of the sample in its cell.", min=0)] = 0,
+    index: Annotated[int, typer.Option(help="Number of the sample in its cell, or of the row.", min=0)] = 0,
     seed: Annotated[int, typer.Option(help="Seed.")] = 42,
     parameter: Annotated[list[str] | None, typer.Option("--set", help="A task parameter: task.param=value.")] = None,
     corpus: Annotated[str | None, typer.Option(help="Haystack, as in `run`.")] = None,
@@ -43,7 +45,7 @@ def _show(
 
     options = Options.of(
         tasks=[task],
-        lengths=[length],
+        lengths=[length] if length is not None else None,
         depths=[depth],
         samples=index + 1,
         seed=seed,

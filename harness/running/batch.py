@@ -25,6 +25,7 @@ from longreach.harness.running.requests import make_request
 from longreach.harness.running.run import caps_of, finish
 from longreach.harness.running.scheduler import Job
 from longreach.harness.running.store import CONFIG, open_store, read_config
+from longreach.harness.running.two_calls import second_call
 from longreach.harness.tokenizer import Tokenizer
 
 MAX_LINES = 50_000
@@ -82,7 +83,12 @@ def _is_open(prepared: Prepared, records: Mapping[str, Any], item: Item) -> bool
 
 
 def _line(prepared: Prepared, batched: Batched, item: Item) -> str:
-    sample = prepared.plan.tasks[item.label].task.sample(item.point, prepared.tokenizer)
+    task = prepared.plan.tasks[item.label].task
+    sample = task.sample(item.point, prepared.tokenizer)
+    if second_call(task, sample, "") is not None:
+        raise ConfigError(
+            f"{item.label} asks twice for each sample, which a batch cannot; choose another mode, or `run`"
+        )
     request = make_request(item, sample, prepared.plan, prepared.settings, prepared.tokenizer, simulated=False)
     return json.dumps(batched.batch_line(request), ensure_ascii=False, separators=(",", ":")) + "\n"
 

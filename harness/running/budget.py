@@ -26,6 +26,13 @@ class Extra:
     cost: float
 
 
+def both(first: Extra | None, second: Extra | None) -> Extra | None:
+    """Two extras as one."""
+    if first is None or second is None:
+        return first or second
+    return Extra(tokens=first.tokens + second.tokens, cost=first.cost + second.cost)
+
+
 @dataclass(slots=True, kw_only=True)
 class Caps:
     """Limits of one command. What earlier commands spent in the same folder does not count."""

@@ -7,16 +7,19 @@ task, not at the length. `controls: true` in a battery adds both arms of each ta
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
+from longreach.harness.errors import InfeasibleCell
 from longreach.harness.model import Response
 from longreach.harness.registry import get_task
 from longreach.harness.sample import Grid, Point, Sample
-from longreach.harness.task import Score, Task, TaskInfo, task_id
+from longreach.harness.task import Loaded, Measured, Score, Task, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
 
 FAMILY = "control"
 NO_CONTEXT, SHORT_CONTEXT = "no context", "short context"
+WHOLE = 1 << 40
+"""A length that holds any row, tokens."""
 SHORT = 1024
 """Length of the short context, tokens: that of NoLiMa's base score."""
 
@@ -58,26 +61,68 @@ class Control:
         return self.base.score(sample, response)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsControl(Control):
+    """The rows of a loaded task without their documents, all at the one length that holds them."""
+
+    @property
+    def bare(self) -> Loaded | None:
+        """The task in its own form without documents; None: the document is cut out of each prompt."""
+        found: Loaded | None = getattr(self.base, "without_context", lambda: None)()
+        return found
+
+    def measured_points(self, grid: Grid, tokenizer: Tokenizer) -> Iterator[Point]:
+        """Every row at the smallest length that holds the longest of them, or the largest."""
+        whole = replace(grid, lengths=(WHOLE,))
+        points = list(cast(Measured, self.bare or self.base).measured_points(whole, tokenizer))
+        need = max((self.sample(point, tokenizer).n_tokens for point in points), default=0) + self.info.reserve
+        length = next((length for length in sorted(grid.lengths) if length >= need), max(grid.lengths))
+        name = task_id(self)
+        return (replace(point, task=name, length=length) for point in points)
+
+    def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
+        bare = self.bare
+        task = bare or self.base
+        found = task.sample(replace(point, task=task_id(task), length=WHOLE), tokenizer)
+        found = replace(found, point=point, extra={**found.extra, "arm": self.arm})
+        if bare is None and "context" in found.extra:
+            found = _without_haystack(found, tokenizer)
+        need = found.n_tokens + self.info.reserve
+        if point.length not in (WHOLE, 0) and need > point.length:
+            raise InfeasibleCell(
+                f"row {point.index + 1:,} needs {need:,} tokens even without its document, more than {point.length:,}",
+                minimum=need,
+            )
+        return found
+
+
 def _without_haystack(sample: Sample, tokenizer: Tokenizer) -> Sample:
-    start, end = sample.extra["context"]
+    kept = "turns" if "turns" in sample.extra else "context"
+    start, end = sample.extra[kept]
     last = sample.messages[-1]
-    messages = (*sample.messages[:-1], replace(last, content=last.content[:start] + last.content[end:]))
+    if kept == "turns":
+        messages = sample.messages[:start] + sample.messages[end:]
+    else:
+        messages = (*sample.messages[:-1], replace(last, content=last.content[:start] + last.content[end:]))
     return replace(
         sample,
         messages=messages,
         n_tokens=tokenizer.count(tokenizer.render(messages) + sample.answer_prefix),
         placed=(),
-        extra={**sample.extra, "context": [start, start], "recycled": False},
+        extra={**sample.extra, kept: [start, start], "recycled": False},
     )
 
 
 def open_task(name: str, /, **params: Any) -> Task:
     """`get_task`, and the arms of a task."""
-    return Control(**params) if {"arm", "of"} <= params.keys() else get_task(name, **params)
+    if not {"arm", "of"} <= params.keys():
+        return get_task(name, **params)
+    control = Control(**params)
+    return RowsControl(**params) if isinstance(control.base, Loaded) else control
 
 
 def arms(task: Task, lengths: Sequence[int]) -> Iterator[tuple[Control, int]]:
-    """The arms of a task and the length of each: without context at the task's shortest length, whose questions are
+    """The arms of a synthetic task and the length of each: without context at the task's shortest length, whose questions are
     asked; a short context only where that is shorter than the task's lengths."""
     shortest = min(lengths)
     yield Control(arm=NO_CONTEXT, of=task_id(task)), shortest

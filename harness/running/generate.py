@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,16 @@ from longreach.harness.files import replacing
 from longreach.harness.running.battery import Battery
 from longreach.harness.running.battery_load import load_battery
 from longreach.harness.running.options import Options
-from longreach.harness.running.plan import Plan, make_plan
+from longreach.harness.running.plan import Item, Plan, make_plan
 from longreach.harness.running.resolve import default_tokenizer, resolve_tasks, with_system
 from longreach.harness.sample import Sample
+from longreach.harness.task import Measured
 from longreach.harness.tokenizer import Tokenizer
 
+OCTAVES = [1 << power for power in range(8, 25)]
+"""Lengths for a row that may have any."""
+ALL = 10**9
+"""More samples than there are rows."""
 _PER_GROUP = 16
 """Cases per row group of a parquet file: one of 1M tokens is about 4 MB."""
 
@@ -33,7 +39,9 @@ def _case(sample: Sample) -> dict[str, Any]:
     return {
         "length": sample.point.length,
         "position_ratio": sample.placed[0] if sample.placed and sample.point.depth is not None else None,
-        "haystack_text": sample.haystack_text if "context" in sample.extra else sample.messages[-1].content,
+        "haystack_text": sample.haystack_text
+        if {"context", "turns"} & sample.extra.keys()
+        else sample.messages[-1].content,
         "needle": needles[0] if len(needles) == 1 else needles,
         "question": sample.extra.get("question", ""),
         "true_answer": target[0] if len(target) == 1 else target,
@@ -106,10 +114,25 @@ def _write_parquet(cases: Iterator[dict[str, Any]], path: Path) -> int:
     return n
 
 
+def _one(options: Options, index: int) -> tuple[Plan, Tokenizer, Item]:
+    """Plan, tokenizer and the item `index`; a row is sought at its own length unless one is given."""
+    tasks = resolve_tasks(load_battery(options))
+    if isinstance(tasks[0].task, Measured):
+        options = replace(options, lengths=options.lengths or OCTAVES, samples=ALL)
+    elif options.lengths is None:
+        options = replace(options, lengths=["4k"])
+    _, plan, tokenizer = _planned(options)
+    item = next((item for item in plan.items if item.point.index == index), None)
+    if item is None:
+        raise BatteryError(
+            f"{tasks[0].label} has no row --index {index} at these lengths; leave --length out, or count from 0"
+        )
+    return plan, tokenizer, item
+
+
 def show_lines(options: Options, *, index: int, as_json: bool) -> Iterator[str]:
     """One sample for people, or whole as JSON."""
-    _, plan, tokenizer = _planned(options)
-    item = next(item for item in plan.items if item.point.index == index)
+    plan, tokenizer, item = _one(options, index)
     task = plan.tasks[item.label].task
     sample = task.sample(item.point, tokenizer)
     if as_json:

@@ -12,6 +12,7 @@ from longreach.harness.running.budget import cost_usd
 from longreach.harness.running.plan import Item
 from longreach.harness.running.refusals import is_refusal, refusal_phrase
 from longreach.harness.running.resolve import BatteryTask, Settings
+from longreach.harness.running.two_calls import second_prompt
 from longreach.harness.sample import Sample
 from longreach.harness.task import Score
 
@@ -117,6 +118,7 @@ def answer_record(
 ) -> Record:
     """A sample that was answered. `more` goes into `extra`."""
     n_prompt = response.n_prompt_tokens if response.n_prompt_tokens is not None else sample.n_tokens
+    n_prompt += second_prompt(response.raw)
     fields = sample_fields(sample)
     backend = {name: value for name, value in response.raw.items() if name != "rates"}
     fields["extra"] = fields["extra"] | dict(more) | ({"backend": backend} if backend else {})

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longreach.harness.data import pin
@@ -13,11 +13,11 @@ from longreach.harness.needle_file import pin_needles
 from longreach.harness.registry import get_task, open_model, open_tokenizer, takes_option
 from longreach.harness.rows import pin_rows
 from longreach.harness.running.battery import Battery, Entry, Samples
-from longreach.harness.running.controls import FAMILY, arms, open_task
+from longreach.harness.running.controls import FAMILY, NO_CONTEXT, RowsControl, arms, open_task
 from longreach.harness.running.redact import holds_redacted, redact_mapping
 from longreach.harness.running.salt import WithSalt
 from longreach.harness.sample import Point, digest
-from longreach.harness.task import Loaded, Task
+from longreach.harness.task import Loaded, Task, task_id
 from longreach.harness.tokenizer import Tokenizer, WithSystem, WordsTokenizer
 
 DEFAULT_MODEL = "llamacpp:smollm2"
@@ -153,8 +153,12 @@ def _resolve(entry: Entry, battery: Battery) -> BatteryTask:
 
 
 def _arms(task: BatteryTask) -> Iterator[BatteryTask]:
-    """The control arms of one task, at one length each."""
+    """The control arms of one task, at one length each; of rows, which have their own lengths, the one without context."""
     if task.task.info.family == FAMILY:
+        return
+    if isinstance(task.task, Loaded):
+        params = {"arm": NO_CONTEXT, "of": task_id(task.task)}
+        yield replace(task, label=f"{task.label} ({NO_CONTEXT})", task=RowsControl(**params), params=params)
         return
     for control, length in arms(task.task, task.lengths):
         yield BatteryTask(

@@ -16,8 +16,8 @@ from typing import Any
 from longreach.harness.errors import LongreachError, ModelError, ModelUnusable
 from longreach.harness.model import Model, Request, Response
 from longreach.harness.record import FINAL, Record
-from longreach.harness.running.attempts import Answer, Gate, Policy, ask
-from longreach.harness.running.budget import Caps, Extra
+from longreach.harness.running.attempts import Answer, Gate, Policy
+from longreach.harness.running.budget import Caps, Extra, both
 from longreach.harness.running.grading import Bill, Judge, grade
 from longreach.harness.running.limiter import Limiter
 from longreach.harness.running.outcome import (
@@ -33,6 +33,7 @@ from longreach.harness.running.requests import make_request
 from longreach.harness.running.resolve import Settings
 from longreach.harness.running.store import Store
 from longreach.harness.running.truncation import TruncationGuard
+from longreach.harness.running.two_calls import ask_all, extra_of, second_prompt
 from longreach.harness.sample import Sample
 from longreach.harness.tokenizer import Tokenizer
 
@@ -191,7 +192,9 @@ class Scheduler:
             await self._keep(unsent_record(item, task, self.job.settings, "failed", str(sample)))
             return
         request = self._request(item, sample)
-        caps, most = self.job.caps, self._judging(request.max_new_tokens)
+        caps = self.job.caps
+        second = extra_of(task.task, sample, request, self.job.tokenizer, caps.price)
+        most = both(self._judging(request.max_new_tokens), second)
         if (reason := caps.admit(sample.n_tokens, request.max_new_tokens, extra=most)) is not None:
             self.halt(reason, capped=True)
             return
@@ -215,7 +218,16 @@ class Scheduler:
         left = job.caps.left_s
         try:
             answer = await asyncio.wait_for(
-                ask(job.model, request, policy=job.policy, gate=self._gate, rng=self._rng),
+                ask_all(
+                    job.model,
+                    request,
+                    task=task.task,
+                    sample=sample,
+                    tokenizer=job.tokenizer,
+                    policy=job.policy,
+                    gate=self._gate,
+                    rng=self._rng,
+                ),
                 timeout=None if left == float("inf") else max(left, 0.0),
             )
         except TimeoutError:
@@ -275,6 +287,7 @@ class Scheduler:
             # Not reported: count the most that it can be.
             n_output = request.max_new_tokens if record.n_output_tokens is None else record.n_output_tokens
             tokens += (record.n_prompt_tokens or sample.n_tokens) + n_output
+            tokens += second_prompt(record.extra.get("backend", {}))
             cost = record.cost_usd or 0.0
         if self.job.judge is not None:
             cost += self.job.judge.cost(bill.n_prompt, bill.n_output, self.job.caps.price)

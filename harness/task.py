@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -118,6 +118,14 @@ class Solvable(Protocol):
 
     def solve(self, messages: tuple[Message, ...]) -> str | None:
         """The answer read out of the prompt (no answer key); None unless the question is this task's own."""
+
+
+@runtime_checkable
+class Uneven(Protocol):
+    """A task whose questions differ in the length that they need, so that one may not fit where others do."""
+
+    def heaviest(self, points: Sequence[Point]) -> Sequence[Point]:
+        """A few of `points`, those that need the longest prompts; found without building any."""
 
 
 @runtime_checkable

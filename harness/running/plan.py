@@ -14,7 +14,7 @@ from longreach.harness.running.battery import Battery
 from longreach.harness.running.controls import FAMILY
 from longreach.harness.running.resolve import BatteryTask
 from longreach.harness.sample import Grid, Point
-from longreach.harness.task import Loaded, Measured
+from longreach.harness.task import Loaded, Measured, Uneven
 from longreach.harness.tokenizer import Tokenizer
 
 
@@ -207,8 +207,12 @@ def _above(battery: Battery, label: str, length: int, limit: int) -> Infeasible:
 
 
 def _problem(task: BatteryTask, length: int, seed: int, tokenizer: Tokenizer) -> Infeasible | None:
+    """Why some sample of the task cannot be built at a length: the first and the last are tried, and the heaviest."""
     points = list(points_of(task, length, seed))
-    for point in {points[0].key: points[0], points[-1].key: points[-1]}.values() if points else ():
+    tried = points[:1] + points[-1:] if points else []
+    if points and isinstance(task.task, Uneven):
+        tried += task.task.heaviest(points)
+    for point in {point.key: point for point in tried}.values():
         try:
             task.task.sample(point, tokenizer)
         except InfeasibleCell as error:

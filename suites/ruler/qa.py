@@ -7,7 +7,7 @@ HotpotQA's (its ten documents). Sample i asks question i. What differs is in DEP
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,6 +35,8 @@ SLACK = 3
 """Tokens that may be left over when the last document is chosen by its size."""
 TRIED = 16
 """Documents that may be changed for one that fits better."""
+HEAVIEST = 4
+"""Questions that are tried before a run, to see whether a length holds them all."""
 CUT_FROM = 4
 """Tokens left over from which a document is cut, where none fits."""
 
@@ -115,6 +117,16 @@ class Qa:
 
     def points(self, grid: Grid) -> Iterator[Point]:
         return grid.points(task_id(self), by_depth=False)
+
+    def heaviest(self, points: Sequence[Point]) -> Sequence[Point]:
+        """The HEAVIEST questions by the characters of their gold documents and wording."""
+        found = read_documents(self.kind, self.documents)
+
+        def n_characters(point: Point) -> int:
+            asked = found.questions[point.index % len(found.questions)]
+            return len(asked.text) + sum(len(found.texts[number]) for number in asked.gold)
+
+        return sorted(points, key=n_characters, reverse=True)[:HEAVIEST]
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
         found = read_documents(self.kind, self.documents)

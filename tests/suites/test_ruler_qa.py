@@ -2,15 +2,19 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from longreach.harness.errors import DataError
+from longreach.harness.errors import DataError, InfeasibleCell
 from longreach.harness.model import Response
 from longreach.harness.registry import get_task
+from longreach.harness.running.battery import validate
+from longreach.harness.running.plan import make_plan
+from longreach.harness.running.resolve import resolve_tasks
 from longreach.harness.sample import Grid, Sample
-from longreach.harness.task import Task
+from longreach.harness.task import Task, Uneven
 from longreach.harness.tokenizer import WordsTokenizer
 from longreach.suites.ruler.documents import Documents, Question, _hotpot, _squad, other_answers, read_documents
 from longreach.suites.ruler.qa import OPENING
@@ -114,3 +118,26 @@ def test_wrong_answers_are_none_of_the_right_ones() -> None:
     )
     documents = Documents(texts=("x",), questions=questions)
     assert other_answers(documents.questions, 0, random.Random(1), 2) == ("Oslo",)
+
+
+def test_the_heaviest_question_decides_whether_a_length_can_be_run() -> None:
+    """Neither the first nor the last question is the long one: the plan must see it before anything is sent."""
+    task = get_task("ruler.qa_2", documents="generated")
+    assert isinstance(task, Uneven)
+    points = list(task.points(Grid(lengths=(2048,), depths=(0.5,), n=200)))
+    found = read_documents("hotpot", "generated")
+    sizes = [len(q.text) + sum(len(found.texts[gold]) for gold in q.gold) for q in found.questions[:200]]
+    assert [point.index for point in task.heaviest(points)] == sorted(range(200), key=lambda i: -sizes[i])[:4]
+    assert max(sizes) not in (sizes[0], sizes[-1])
+    minima = []
+    for index in (0, 199, task.heaviest(points)[0].index):
+        with pytest.raises(InfeasibleCell) as refusal:
+            task.sample(replace(points[index], length=128), WordsTokenizer())
+        minima.append(refusal.value.minimum or 0)
+    between = max(minima[:2])
+    assert between < minima[2]
+    entry = {"task": "ruler.qa_2", "documents": "generated", "lengths": [between + 8, 2048]}
+    battery = validate({"lengths": [2048], "depths": [0.5], "samples": 200, "tasks": [entry]}, "test")
+    plan = make_plan(battery, resolve_tasks(battery), WordsTokenizer(), window=None)
+    assert [cell.length for cell in plan.infeasible] == [between + 8]
+    assert plan.lengths == (2048,)

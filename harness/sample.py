@@ -124,13 +124,17 @@ class Sample:
     tokenizer: str
     """Name of the tokenizer that counted."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """JSON. Known keys: needles, question, context ([start, end) of the haystack in the last message), recycled,
-    predicted (count before the proof), notes, groups (name -> value: what a row of a published set belongs to), cut
-    ({before, after}: tokens of a text that was cut in the middle)."""
+    """JSON. Known keys: needles, question, context ([start, end) of the haystack in the last message) or turns ([first,
+    end) of the messages that are the haystack), recycled, predicted (count before the proof), notes, template (family of
+    wordings), groups (name -> value: what a row of a published set belongs to), cut ({before, after}: tokens of a text
+    that was cut in the middle)."""
 
     @property
     def haystack_text(self) -> str:
-        """The haystack with its needles, cut out of the last message."""
+        """The haystack with its needles: cut out of the last message, or the contents of its turns."""
+        if "turns" in self.extra:
+            first, end = self.extra["turns"]
+            return "\n\n".join(message.content for message in self.messages[first:end])
         start, end = self.extra["context"]
         return self.messages[-1].content[start:end]
 

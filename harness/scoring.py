@@ -16,12 +16,19 @@ from longreach.harness.task import Score
 
 COPY_LENGTH = 1000
 """Characters; a shorter answer is never taken for a copy of the prompt."""
+COMPARED = 4
+"""Of a text that is more than so many times as long as the other, the rest is not compared."""
+
+
+def without_reasoning(answer: str) -> str:
+    """The answer without `<think>` blocks; an unclosed one swallows the rest."""
+    text = re.sub(r"<(think|thinking|thought)>.*?(</\1>|\Z)", " ", answer, flags=re.DOTALL | re.IGNORECASE)
+    return re.sub(r"\A.*</(?:think|thinking|thought)>", " ", text, flags=re.DOTALL | re.IGNORECASE)
 
 
 def clean(answer: str) -> str:
-    """The answer without `<think>` blocks and Markdown or LaTeX dress; an unclosed block swallows the rest."""
-    text = re.sub(r"<(think|thinking|thought)>.*?(</\1>|\Z)", " ", answer, flags=re.DOTALL | re.IGNORECASE)
-    text = re.sub(r"\A.*</(?:think|thinking|thought)>", " ", text, flags=re.DOTALL | re.IGNORECASE)
+    """The answer without `<think>` blocks and Markdown or LaTeX dress."""
+    text = without_reasoning(answer)
     text = re.sub(r"\\(?:boxed|text|mathbf|mathrm|textbf)\s*\{((?:[^{}]|\{,\})*)\}", r"\1", text)
     text = re.sub(r"\\([_*#$%&.\-])", r"\1", text)
     text = re.sub(r"[*`]+|^\s{0,3}(?:#{1,6}|>)\s", "", text, flags=re.MULTILINE)
@@ -203,6 +210,20 @@ def without_credit_for_copies(score: Score, answer: str, prompt: str) -> Score:
     if score.value == 0.0 or not is_copy(answer, prompt):
         return score
     return Score(value=0.0, published=score.published, parts={**score.parts, "copied": 1.0}, extracted=score.extracted)
+
+
+def sequence_ratio(a: str, b: str) -> float:
+    """`difflib.SequenceMatcher(None, a, b).ratio()`, with its default `autojunk`; not symmetric.
+
+    Exactly that unless one text is more than COMPARED times as long as the other: then only so much of it is compared,
+    so that the time is bounded, and its whole length still counts. The ratio is below 0.4 there in any case.
+    """
+    from difflib import SequenceMatcher
+
+    total = len(a) + len(b)
+    compared = a[: COMPARED * len(b)], b[: COMPARED * len(a)]
+    matched = sum(block.size for block in SequenceMatcher(None, *compared).get_matching_blocks())
+    return 2.0 * matched / total if total else 1.0
 
 
 def ruler_text(prediction: str) -> str:

@@ -70,15 +70,21 @@ def _value(task: Task, sample: Sample, text: str) -> float:
 
 
 def _without_needles(sample: Sample) -> tuple[Message, ...]:
-    content = sample.messages[-1].content.replace(
-        sample.extra.get("offered") or "\0", ""
-    )  # choices name the target too
+    offered = sample.extra.get("offered") or "\0"  # choices name the target too
+    contents = [message.content.replace(offered, "") for message in sample.messages]
     if not sample.extra["needles"]:  # what is asked is said by the whole text
-        content = re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, sample.target))})(?!\w)", "other", content)
+        targets = rf"(?<!\w)(?:{'|'.join(map(re.escape, sample.target))})(?!\w)"
+        contents = [re.sub(targets, "other", content) for content in contents]
     for needle in sample.extra["needles"]:
-        assert content.count(needle) == 1
-        content = content.replace(needle, "")
-    return (*sample.messages[:-1], Message(role="user", content=content))
+        assert sum(content.count(needle) for content in contents) == 1
+        contents = [content.replace(needle, "") for content in contents]
+    return tuple(
+        Message(role=message.role, content=content) for message, content in zip(sample.messages, contents, strict=True)
+    )
+
+
+def _text(messages: tuple[Message, ...]) -> str:
+    return "\n\n".join(message.content for message in messages)
 
 
 def test_the_same_point_gives_the_same_bytes(task: Task) -> None:
@@ -132,7 +138,7 @@ def test_needles_are_whole_and_inside_the_haystack(task: Task) -> None:
     for tokenizer, length in CELLS[:1] + CELLS[-1:]:
         for point in _points(task, length):
             sample = task.sample(point, tokenizer)
-            assert bool(sample.extra["needles"]) == (task.info.family != "aggregation")
+            assert bool(sample.extra["needles"]) == (task.info.family not in ("aggregation", "graph"))
             assert all(sample.haystack_text.count(needle) == 1 for needle in sample.extra["needles"])
 
 
@@ -162,13 +168,13 @@ def test_every_choice_is_wrong_and_naming_all_candidates_earns_nothing(task: Tas
 
 def test_a_copy_of_the_prompt_earns_nothing(task: Task) -> None:
     for sample in _samples(task):
-        assert _value(task, sample, sample.messages[-1].content) == 0.0
+        assert _value(task, sample, _text(sample.messages)) == 0.0
 
 
 def test_targets_are_unique_and_stand_nowhere_but_in_needles(task: Task) -> None:
     for sample in _samples(task):
         assert len(set(sample.target)) == len(sample.target)
-        rest = _without_needles(sample)[-1].content
+        rest = _text(_without_needles(sample))
         for target in sample.target:
             assert not re.search(rf"(?<!\w){re.escape(target)}(?!\w)", rest, re.IGNORECASE)
 
@@ -226,7 +232,7 @@ def test_items_ask_the_same_question_at_every_length(task: Task) -> None:
 
 def test_all_haystacks_serve(task: Task) -> None:
     if not hasattr(task, "haystack"):
-        assert task.info.name.startswith("ruler.")
+        assert task.info.name.startswith(("ruler.", "mrcr.", "graphwalks."))
         return
     name = task.info.name
     for haystack in ("repeat", "noise", "stdlib"):

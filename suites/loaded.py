@@ -135,7 +135,10 @@ class LoadedTask:
         if not long:
             return
         rows = self.rows()
-        named = ", ".join(f"{rows.row(index).where} ({sizes[index]:,} tokens)" for index in long[:NAMED])
+        named = ", ".join(
+            f"{rows.row(index).where} ({sizes[index] + self.info.reserve:,} tokens with the answer)"
+            for index in long[:NAMED]
+        )
         need = sizes[long[0]] + self.info.reserve
         length = OCTAVE << max(0, (-(-need // OCTAVE) - 1).bit_length())
         yield LeftOut(
@@ -204,8 +207,13 @@ class LoadedTask:
             answer_prefix=asked.answer_prefix,
             n_tokens=n_tokens,
             tokenizer=tokenizer.name,
-            extra=extra | {"row": row.where, "groups": dict(asked.groups)},
+            extra=extra | {"row": row.where, "groups": dict(asked.groups) | self._whole("cut" in extra)},
         )
+
+
+    def _whole(self, is_cut: bool) -> dict[str, str]:
+        """The group that tells rows that were cut from the others, where any may be."""
+        return {} if self.cut_above is None else {"text": "cut in the middle" if is_cut else "whole"}
 
 
 def binned(task: str, sizes: Mapping[int, int], reserve: int, grid: Grid) -> Iterator[Point]:

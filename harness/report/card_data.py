@@ -47,6 +47,7 @@ def card_data(estimates: Estimates, config: Mapping[str, Any], regression: Compa
         "bias": [bias.to_dict() for bias in estimates.bias],
         "conditions": [condition.to_dict() for condition in estimates.conditions],
         "controls": [curve.to_dict() for curve in estimates.controls],
+        "groups": [table.to_dict() for table in estimates.groups],
         "wrong_answers": list(estimates.wrong),
         "latency": estimates.latency,
         "cost": estimates.cost,
@@ -69,7 +70,7 @@ def _reported(record: Record) -> dict[str, Any]:
 
 def _provenance(estimates: Estimates, config: Mapping[str, Any]) -> dict[str, Any]:
     names = ("longreach", "battery", "command", "started", "seed", "lengths", "depths", "samples", "headline")
-    more = ("tasks", "infeasible", "tokenizer", "sampling", "corpus", "limits", "environment", "model")
+    more = ("tasks", "infeasible", "tokenizer", "sampling", "corpus", "data", "limits", "environment", "model")
     found = {name: config.get(name) for name in (*names, *more)} | {"command": "\n".join(reproduce(config))}
     recycled = {str(length): some for length, (some, _) in estimates.recycled.items()}
     return found | {

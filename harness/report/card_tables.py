@@ -285,7 +285,8 @@ def infeasible_lines(config: Mapping[str, Any]) -> list[str]:
     lines = []
     for entry in config.get("infeasible") or ():
         if entry.get("rows"):
-            lines.append(f"{entry['task']}: {entry['reason']}.")
+            if not entry.get("refused"):  # those that were refused are among the warnings
+                lines.append(f"{entry['task']}: {entry['reason']}.")
             continue
         minimum = entry.get("minimum")
         least = f" (at least {minimum:,} tokens)" if minimum else ""

@@ -9,6 +9,7 @@ from longreach.harness.report import card_tables as tables
 from longreach.harness.report.card_text import bracket_text, headline_rows, marks, model_name, reproduce, verdict
 from longreach.harness.report.cautions import breaks, count_word, limits, warnings
 from longreach.harness.report.figures import Drawing
+from longreach.harness.report.group_view import group_view
 from longreach.harness.report.markup import HTML, MARKDOWN
 from longreach.harness.report.palette import heat_color, ink_on
 from longreach.harness.report.published_view import published_view
@@ -41,6 +42,7 @@ def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Dra
         "scores": tables.score_rows(estimates),
         "conditions": tables.condition_rows(estimates),
         "controls": tables.control_rows(estimates),
+        "groups": group_view(estimates),
         **published_view(estimates, config),
         "sizes": tables.size_sentences(estimates),
         "breaks": breaks(estimates),
@@ -123,6 +125,7 @@ def protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str,
         ("seed", config.get("seed")),
         *((f"task {fact.label}", _task(fact)) for fact in estimates.facts.values()),
         ("corpus", _flat({name: corpus.get(name) for name in ("spec", "digest", "source", "license")})),
+        *((f"data of {entry['task']}", _flat(entry)) for entry in config.get("data") or ()),
         ("sampling", _flat(sampling)),
         ("limits", _flat(config.get("limits"))),
         ("price, USD per million tokens", _flat(model.get("price"))),

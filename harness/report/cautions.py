@@ -24,6 +24,7 @@ def warnings(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
         *_about_model(config),
         *_unanswered(estimates),
         *_incomplete(estimates),
+        *_refused_rows(config),
         *_notes_of_lengths(estimates),
         *_side_tasks(estimates),
         *_united(config),
@@ -46,6 +47,14 @@ def _unanswered(estimates: Estimates) -> list[str]:
         for capability, curve in estimates.headline.items()
         for point in curve.points
         if point.n and max(point.no_answer_rate, point.refused_rate) > MAX_UNANSWERED
+    ]
+
+
+def _refused_rows(config: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{entry['task']}: {entry['reason']}."
+        for entry in config.get("infeasible") or ()
+        if entry.get("rows") and entry.get("refused")
     ]
 
 
@@ -292,7 +301,11 @@ def _beyond(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
 def _banks(estimates: Estimates) -> list[str]:
     if not estimates.facts:
         return []
-    facts = list(estimates.facts.values())
+    facts = [fact for fact in estimates.facts.values() if "data" not in fact.params]
+    loaded = [fact.label for fact in estimates.facts.values() if "data" in fact.params]
+    rows = [f"Other rows and prompts: those of {join_words(loaded)} are published ones."] if loaded else []
+    if not facts:
+        return rows
     names = join_words([f"{fact.label} (version {fact.version})" for fact in facts])
     # `needles` is a file in one task, a number in another
     own = [fact.label for fact in facts if isinstance(fact.params.get("needles"), str) and fact.params["needles"]]
@@ -303,7 +316,7 @@ def _banks(estimates: Estimates) -> list[str]:
         found.append(f"Other needles: those of {join_words(own)} are the ones in the user's file, in its own language.")
     if spoken:
         found.append(f"Other languages: {'built-in ' if own else ''}needles and questions are in {languages}.")
-    return found
+    return found + rows
 
 
 def _imports(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:

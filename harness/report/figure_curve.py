@@ -58,6 +58,7 @@ def draw_curve(estimates: Estimates, title: str, advertised: int | None) -> Draw
         before = [other for other, is_thick in curves[:number] if is_thick]
         _line(axes, curve, thick, rank, over=any(coincide(curve, other) for other in before))
     _references(axes, estimates, lengths)
+    _documents(axes, estimates)
     for capability, found in estimates.effective.items():
         _effective(axes, capability, found)
     axes.set_title(drawable(title, 62))
@@ -200,6 +201,27 @@ def _references(axes: "Axes", estimates: Estimates, lengths: Sequence[int]) -> N
                 fontsize=8,
                 color=MUTED,
             )
+
+
+def _documents(axes: "Axes", estimates: Estimates) -> None:
+    """Chance and people as lines, where all tasks on documents share them."""
+    facts = [fact for fact in estimates.facts.values() if fact.capability == "documents"]
+    for word, values in (("chance", {fact.chance for fact in facts}), ("people", {fact.human for fact in facts})):
+        value = values.pop() if len(values) == 1 else None
+        if not value:
+            continue
+        color = CAPABILITY.get("documents", MUTED)
+        axes.axhline(value, color=color, linewidth=0.9, linestyle=(0, (1, 3)), alpha=0.7, zorder=1)
+        axes.annotate(
+            f"{word} {percent(value, 1)}",
+            (1.0, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(-3, 2),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
+            color=MUTED,
+        )
 
 
 def _effective(axes: "Axes", capability: str, found: Estimate) -> None:

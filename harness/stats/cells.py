@@ -31,6 +31,8 @@ class TaskFacts:
     params: Mapping[str, Any]
     queries: int = 1
     """Samples that share one context."""
+    human: float | None = None
+    """Score of people, where it is published."""
 
     @property
     def shared(self) -> bool:
@@ -161,6 +163,7 @@ def task_facts(config: Mapping[str, Any], records: Iterable[Record]) -> dict[str
             license=info.get("license") or "",
             params=entry.get("params") or {},
             queries=int(info.get("queries") or 1),
+            human=info.get("human"),
         )
     for record in records:
         if record.task not in found:

@@ -17,6 +17,7 @@ from longreach.harness.stats.cells import Cell, TaskFacts, add_outcomes, build_c
 from longreach.harness.stats.conditions import Condition, conditions
 from longreach.harness.stats.curves import Curve, make_curve
 from longreach.harness.stats.effective import Estimate
+from longreach.harness.stats.groups import GroupTable, group_tables
 from longreach.harness.stats.position import length_bias, no_bias, position_bias
 from longreach.harness.stats.scan_report import ScanReport
 from longreach.harness.stats.scans import set_aside, view_scans
@@ -54,6 +55,8 @@ class Estimates:
     conditions: tuple[Condition, ...]
     controls: tuple[Curve, ...]
     """Control arms: the same questions without the haystack, or in a short context. Nothing else uses them."""
+    groups: tuple[GroupTable, ...]
+    """Scores by group of tasks on published rows."""
     latency: Mapping[str, Any]
     cost: Mapping[str, Any]
     wrong: Sequence[Mapping[str, Any]]
@@ -164,6 +167,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         length=no_bias() if scanned.reports else length_bias(cells, testable),
         conditions=conditions(cells, config),
         controls=_controls(aside, config, arms),
+        groups=group_tables(states, config, facts),
         latency=latency(states),
         cost=cost(asked, (config.get("model") or {}).get("price")),
         wrong=wrong_answers(states),

@@ -152,7 +152,10 @@ def hide_one(
         choices=tuple(draw.one(template.value) for _ in range(N_CHOICES)),
         absent=(place, value),
         nested=nested,
-        extra={"rule": "number" if template.value == "number" else "contains"},
+        extra={
+            "rule": "number" if template.value == "number" else "contains",
+            "template": f"{wording.language}/{group}/{wording.groups[group].index(template)}",
+        },
     )
 
 

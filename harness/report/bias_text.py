@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from longreach.harness.lengths import format_length
 from longreach.harness.report.compare_text import change_text
 from longreach.harness.report.wording import percent
-from longreach.harness.stats.bias import Bias
+from longreach.harness.stats.bias import Bias, Shape
 from longreach.harness.stats.contrasts import Contrast
+
+if TYPE_CHECKING:
+    from longreach.harness.stats.firth import Effect
 
 
 def bias_sentences(found: Sequence[Bias]) -> list[str]:
@@ -18,6 +22,8 @@ def bias_sentences(found: Sequence[Bias]) -> list[str]:
 def _sentences(bias: Bias) -> list[str]:
     level, at = bias.level, format_length(bias.reference)
     design = f"the same {bias.items} items in every cell of {len(bias.lengths)} lengths x {len(bias.depths)} depths"
+    if bias.nested:
+        design += ", the filler of a shorter length being the beginning of that of a longer one"
     limits = f"{percent(max(level.low, 0.0))} to {percent(min(level.high, 1.0))}"
     lines = [
         f"{bias.task} ({design}) {_slope(bias.slope)}; at {at} it scores {percent(level.value)} ({limits}); "
@@ -29,9 +35,25 @@ def _sentences(bias: Bias) -> list[str]:
             f"{change_text(bias.paired)} points, {bias.paired.lost} lost and {bias.paired.won} won of {bias.paired.n} "
             f"(p {bias.paired.p:.2g}, {bias.paired.method})."
         )
+    if bias.shape is not None:
+        lines.append(_shape(bias.shape))
     if bias.items < 30:
         lines.append(f"{bias.items} items per cell are a screening; take --samples 30 for claims.")
     return lines
+
+
+def _shape(shape: Shape) -> str:
+    penalty = " with Firth's penalty" if shape.method == "Firth" else ""
+    return (
+        f"The same as a logistic curve{penalty}, averaged over the samples, errors by {shape.clusters} template families: "
+        f"{_signed(shape.doubling)} per doubling; {_signed(shape.position)} from the middle to the edges."
+    )
+
+
+def _signed(effect: "Effect") -> str:
+    """`-11 points (-18 to -5)`; without limits where there is no error to measure against."""
+    limits = f" ({100 * effect.low:+.0f} to {100 * effect.high:+.0f})" if effect.p < 1.0 else " (no limits)"
+    return f"{100 * effect.value:+.0f} points{limits}"
 
 
 def _slope(effect: Contrast) -> str:

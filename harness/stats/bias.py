@@ -1,13 +1,14 @@
 """Position against length in the controlled design: the same items in every cell of lengths x depths.
 
 Effects are contrasts of rates with MOVER limits (primary: finite even where everything passes), the shape is a logistic
-curve with Firth's penalty, and the same questions short and long are compared pair by pair.
+curve with average marginal effects and errors by template family, and the same questions short and long are compared pair
+by pair.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longreach.harness.record import COUNTED, Record
 from longreach.harness.stats.cells import Cell, TaskFacts
@@ -15,9 +16,28 @@ from longreach.harness.stats.contrasts import Contrast, Term, mover, slope_weigh
 from longreach.harness.stats.paired_tests import Change, change_of
 from longreach.harness.stats.position import depth_weights
 
+if TYPE_CHECKING:
+    from longreach.harness.stats.firth import Effect, Floats
+
 REFERENCE = 8192
 """Length (tokens) at which the level is read off."""
-SHAPE = ("intercept", "doubling", "position", "position squared", "doubling x position squared")
+TERMS = ("intercept", "doubling", "position", "position squared", "doubling x position squared")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The design as a logistic curve on doublings (centred), u = 2 x depth - 1, u squared, and doublings x u squared."""
+
+    method: str
+    """logistic, or Firth where a cell is all right or all wrong or the plain fit runs away."""
+    clusters: int
+    """Template families, whose samples are taken to be alike."""
+    coefficients: Mapping[str, Mapping[str, float]]
+    """By name: value and p."""
+    doubling: "Effect"
+    """Average change of the rate per doubling."""
+    position: "Effect"
+    """Rate at the first and last depth less that at the middle, averaged over the lengths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +62,10 @@ class Bias:
     """Change of `position` per doubling."""
     paired: Change | None
     """Shortest against longest length, the same questions at the same depths."""
-    shape: Mapping[str, Mapping[str, float]]
-    """Logistic coefficients by name: value and p; empty where the fit has no solution."""
+    shape: Shape | None
+    """Logistic curve; None where the fit has no solution."""
+    nested: bool
+    """The filler of a shorter length is the beginning of that of a longer one."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -52,10 +74,11 @@ class Bias:
 def bias_of(cells: Sequence[Cell], records: Sequence[Record], facts: Mapping[str, TaskFacts]) -> tuple[Bias, ...]:
     """Effects of each task that shares its items over depths, where the grid allows them."""
     labels = [label for label, fact in facts.items() if fact.shared]
-    return tuple(bias for label in labels if (bias := _bias(label, cells, records)) is not None)
+    found = (_bias(label, cells, records, nested=not facts[label].params.get("structure")) for label in labels)
+    return tuple(bias for bias in found if bias is not None)
 
 
-def _bias(task: str, cells: Sequence[Cell], records: Sequence[Record]) -> Bias | None:
+def _bias(task: str, cells: Sequence[Cell], records: Sequence[Record], *, nested: bool) -> Bias | None:
     rows: dict[int, list[Cell]] = {}
     for cell in cells:
         if cell.task == task and cell.depth is not None:
@@ -81,7 +104,8 @@ def _bias(task: str, cells: Sequence[Cell], records: Sequence[Record]) -> Bias |
         position=mover(_terms(rows, dict.fromkeys(lengths, 1 / len(lengths)), weights)),
         interaction=mover(_terms(rows, by_length, weights)),
         paired=_paired(scored, lengths[0], lengths[-1]),
-        shape=_shape(scored),
+        shape=_shape(scored, weights, any(cell.s in (0.0, cell.n) for row in rows.values() for cell in row)),
+        nested=nested,
     )
 
 
@@ -104,22 +128,46 @@ def _paired(records: Sequence[Record], short: int, long: int) -> Change | None:
     return change_of([scores[short, d, i] for d, i in both], [scores[long, d, i] for d, i in both])
 
 
-def _shape(records: Sequence[Record]) -> dict[str, dict[str, float]]:
-    """Logistic curve on x = doublings (centred), u = 2 x depth - 1, u squared and x times u squared, by item."""
+def _shape(records: Sequence[Record], weights: Mapping[float, float], constant: bool) -> Shape | None:
+    """The logistic curve over all samples.
+
+    Args:
+        weights: of the depths in "edges minus middle".
+        constant: some cell is all right or all wrong.
+    """
     import numpy as np
 
-    from longreach.harness.stats.firth import fit_firth
+    from longreach.harness.stats.firth import average_difference, average_slope, fit_logistic
 
     doublings = np.array([math.log2(record.length) for record in records])
     u = np.array([2 * (record.depth or 0.0) - 1 for record in records])
     scores = np.array([record.score or 0.0 for record in records])
     x = doublings - doublings.mean()
-    design = np.column_stack([np.ones_like(x), x, u, u**2, x * u**2])
-    if np.linalg.matrix_rank(design) < design.shape[1]:
-        return {}
-    fit = fit_firth(design, scores, [record.index for record in records])
-    return {
-        name: {"value": float(fit.beta[column]), "p": fit.p_value(column)}
-        for column, name in enumerate(SHAPE)
-        if fit.converged
-    }
+
+    def design(x: "Floats", u: "Floats") -> "Floats":
+        return np.column_stack([np.ones_like(x), x, u, u**2, x * u**2])
+
+    rows = design(x, u)
+    if np.linalg.matrix_rank(rows) < rows.shape[1]:
+        return None
+    clusters = [str(record.extra.get("template") or record.index) for record in records]
+    method, fit = "logistic", None if constant else fit_logistic(rows, scores, clusters, penalised=False)
+    if fit is None or not fit.converged:
+        method, fit = "Firth", fit_logistic(rows, scores, clusters, penalised=True)
+    if not fit.converged:
+        return None
+    edges, middle = ([2 * d - 1 for d, weight in weights.items() if sign * weight > 0] for sign in (1, -1))
+    at = np.unique(x)
+    return Shape(
+        method=method,
+        clusters=fit.n_clusters,
+        coefficients={
+            name: {"value": float(fit.beta[column]), "p": fit.p_value(column)} for column, name in enumerate(TERMS)
+        },
+        doubling=average_slope(fit, rows, design(np.ones_like(x), u) * [0, 1, 0, 0, 1]),
+        position=average_difference(
+            fit,
+            design(np.repeat(at, len(edges)), np.tile(edges, len(at))),
+            design(np.repeat(at, len(middle)), np.tile(middle, len(at))),
+        ),
+    )

@@ -6,6 +6,7 @@ from longreach.harness.lengths import format_length, format_threshold
 from longreach.harness.model import Model
 from longreach.harness.record import FINAL, Record
 from longreach.harness.running.budget import cost_usd
+from longreach.harness.running.grading import Judge
 from longreach.harness.running.plan import Item, Plan
 from longreach.harness.running.prepare import Prepared
 from longreach.harness.running.store import read_records
@@ -25,11 +26,35 @@ def forecast_lines(prepared: Prepared) -> Iterator[str]:
     for length in prepared.plan.lengths:
         yield _row(prepared, format_length(length), [item for item in todo if item.point.length == length], rates)
     yield _row(prepared, "total", todo, rates)
-    yield "USD: from all prompt tokens cached and no answers, to none cached and every answer at its limit."
+    cached = "no prompt token cached (--cold)" if prepared.settings.cold else "all prompt tokens cached"
+    yield f"USD: from {cached} and no answers, to none cached and every answer at its limit."
+    yield from _on_top(prepared, todo)
     for cell in prepared.plan.infeasible:
         yield f"left out: {cell.task} at {format_length(cell.length)}: {cell.reason}"
     yield from promises(prepared.plan)
     yield from _of_program(prepared.plan, prepared.model)
+
+
+def _on_top(prepared: Prepared, todo: Sequence[Item]) -> Iterator[str]:
+    """What is asked besides the samples, and what ends it early."""
+    model, settings = prepared.model, prepared.settings
+    if todo and not model.simulated and model.facts.get("kind") == "endpoint":
+        longest = max(item.point.length for item in todo)
+        yield (
+            f"on top: 3 requests, and up to 6 where no tokens are reported, ask whether the server reads all it is sent; "
+            f"the longest has {format_length(longest)}"
+        )
+    if prepared.judge is not None:
+        judge = Judge(model=prepared.judge)
+        answers = [prepared.plan.tasks[item.label].task.info.reserve + settings.reasoning_budget for item in todo]
+        most = [judge.extra(n_answer, prepared.price) for n_answer in answers]
+        cost = f", {sum(extra.cost for extra in most):.4f} USD" if any(extra.cost for extra in most) else ""
+        yield f"on top: the judge {prepared.judge.name}, at most {sum(extra.tokens for extra in most):,} tokens{cost}"
+    battery = prepared.battery
+    caps = {"--max-cost": battery.max_cost, "--max-tokens": battery.max_tokens, "--max-time": battery.max_time}
+    told = [f"{flag} {value:,.10g}" for flag, value in caps.items() if value is not None]
+    if told:
+        yield f"stops before {' or '.join(told)} is passed, requests in flight counted"
 
 
 def _is_stored(record: Record | None) -> bool:
@@ -46,7 +71,8 @@ def _row(prepared: Prepared, name: str, items: Sequence[Item], rates: float | No
         reserve = prepared.plan.tasks[item.label].task.info.reserve
         n_prompt += item.point.length - reserve
         n_output += reserve + prepared.settings.reasoning_budget
-    low = cost_usd(prepared.price, n_prompt=n_prompt, n_cached=n_prompt, n_output=0)
+    n_cached = 0 if prepared.settings.cold else n_prompt
+    low = cost_usd(prepared.price, n_prompt=n_prompt, n_cached=n_cached, n_output=0)
     high = cost_usd(prepared.price, n_prompt=n_prompt, n_cached=0, n_output=n_output)
     money = "price unknown" if low is None or high is None else f"{low:.4f} - {high:.4f}"
     concurrency = prepared.battery.concurrency or prepared.model.concurrency

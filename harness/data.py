@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from longreach.harness.documents import CONTROL, decode, file_digest, read_bytes, read_document
-from longreach.harness.errors import DataError
+from longreach.harness.errors import DataError, MissingExtra
 from longreach.harness.hub import HUB_PRESETS, pin_hub, read_hub
 
 GENERATED = ("mixed", "repeat", "noise")
@@ -333,3 +333,25 @@ PRESETS: Mapping[str, Callable[[], CorpusText]] = {
     "ruler-essays": _ruler_essays,
 }
 """Named texts that need no path."""
+
+
+def hub_file(name: str, path: str, revision: str) -> Path:
+    """A file of a data set of the Hugging Face hub, from the hub's own cache if it is there: no code of the set is run.
+
+    Args:
+        name: `owner/set`. path: of the file in the set. revision: a commit, so that it is the same file tomorrow.
+
+    Raises:
+        MissingExtra: the hub's client is not installed. DataError: the file cannot be had.
+    """
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError as error:
+        raise MissingExtra(f"{path} of {name} comes from the hub; run: pip install 'longreach[data]'") from error
+    try:
+        return Path(hf_hub_download(name, path, repo_type="dataset", revision=revision))
+    except Exception as error:  # the hub's client raises errors of several libraries; the way out is the same
+        raise DataError(
+            f"{path} of {name} at {revision} cannot be had ({type(error).__name__}: {error}); go online once, or give a "
+            f"file of your own"
+        ) from error

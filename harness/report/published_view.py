@@ -8,7 +8,7 @@ from longreach.harness.report.wording import counts_text, join_words, percent
 from longreach.harness.stats.effective import NOLIMA_SHARE, RULER_THRESHOLD
 from longreach.harness.stats.estimates import Estimates
 from longreach.harness.stats.published import RULER_TASKS
-from longreach.harness.stats.summaries import RelativeLength, RulerSummary
+from longreach.harness.stats.summaries import SHORTEST_CLAIM, RelativeLength, RulerSummary
 
 PUBLISHED_TRIALS = 130
 """Trials per pair and length of NoLiMa: five haystacks at 26 depths."""
@@ -73,7 +73,7 @@ def _relative(item: RelativeLength) -> list[str]:
 
 
 def _length(item: RelativeLength, value: int | None) -> str:
-    claims = [length for length in item.scores if length >= 1024]
+    claims = [length for length in item.scores if length >= SHORTEST_CLAIM]
     if not claims:
         return "not tested"
     if value is None:

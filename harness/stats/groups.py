@@ -15,6 +15,8 @@ from longreach.harness.stats.intervals import Interval, wilson
 
 UNREAD = {"unparsed": "strict", "unparsed_published": "published"}
 """Part of a score that is 1 where no answer could be read -> the rule that could not read it."""
+PAIR = "pair"
+"""The group that names one question-needle pair: `summaries` reads it, a table of its hundreds of values says nothing."""
 _FIRST = ("easy", "hard", "short", "medium", "long")
 """Values that have an order of their own."""
 
@@ -97,6 +99,8 @@ def _table(records: Sequence[Record], fact: TaskFacts, n_rows: int | None) -> Gr
     held: dict[str, dict[str, list[Record]]] = {}
     for record in records:
         for name, value in record.extra["groups"].items():
+            if name == PAIR:
+                continue
             held.setdefault(str(name), {}).setdefault(str(value), []).append(record)
     counted = [record for record in records if record.outcome in COUNTED]
     unread = Counter(

@@ -18,12 +18,15 @@ from typing import Any
 from longreach.harness.record import COUNTED, Record
 from longreach.harness.stats.cells import Cell
 from longreach.harness.stats.effective import NOLIMA_SHARE, contiguous, effective_length
+from longreach.harness.stats.groups import PAIR
 from longreach.harness.stats.published import RULER_TASKS, average, mean_of_tasks, printed_form, weighted_average
 
 RULER = "ruler."
 """What the names of RULER's tasks begin with."""
-SHORTEST_CLAIM = 1024
-"""Tokens: base scores come from lengths up to here, effective lengths from here on (NoLiMa's 1K)."""
+LONGEST_BASE = 1024
+"""Tokens: base scores come from lengths up to here."""
+SHORTEST_CLAIM = 1000
+"""Tokens: effective lengths are looked for from here on (NoLiMa's 1K, which may be 1,000 or 1,024)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +169,7 @@ def relative_lengths(records: Iterable[Record], config: Mapping[str, Any]) -> tu
 def _pair(record: Record) -> str:
     """The question-needle pair that a sample asked; empty if its task has none."""
     groups = record.extra.get("groups")
-    return str(groups.get("pair") or "") if isinstance(groups, Mapping) else ""
+    return str(groups.get(PAIR) or "") if isinstance(groups, Mapping) else ""
 
 
 def _relative(task: str, records: Sequence[Record]) -> RelativeLength | None:
@@ -176,7 +179,7 @@ def _relative(task: str, records: Sequence[Record]) -> RelativeLength | None:
         value = record.score_published if record.score_published is not None else record.score or 0.0
         by_pair[_pair(record), record.length].append(value)
         by_length[record.length].append(value)
-    base_lengths = tuple(sorted(length for length in by_length if length <= SHORTEST_CLAIM))
+    base_lengths = tuple(sorted(length for length in by_length if length <= LONGEST_BASE))
     pairs = sorted({pair for pair, length in by_pair if length in base_lengths})
     if not pairs:
         return None

@@ -97,14 +97,10 @@ class Latent:
         return bank().pairs(self.hops, ORDERS if self.order == "both" else (self.order,))
 
     def pair_of(self, point: Point) -> Pair:
-        """The pair of a sample: index by index through a seeded order of all, begun elsewhere at each depth.
-
-        The starts are spread by the golden ratio, so that few samples at many depths too ask each pair about as often.
-        """
+        """The pair of a sample: index by index through a seeded order of all, begun elsewhere at each depth."""
         pairs = list(self.pairs())
         random.Random(int(digest(["pairs", self.hops, self.order, point.seed])[:32], 16)).shuffle(pairs)
-        start = int(25 * depth_of(point) * _GOLDEN % 1.0 * len(pairs))
-        return pairs[(point.index + start) % len(pairs)]
+        return pairs[(point.index + start_at(depth_of(point), len(pairs))) % len(pairs)]
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
         rng = point.paired_rng()
@@ -113,7 +109,7 @@ class Latent:
         needle = pair.sentence.format(name=name)
         needles = [Needle(text=needle, depth=depth)]
         if self.variant == "distractor":
-            needles.append(Needle(text=pair.distractor, depth=_away_from(depth, rng)))
+            needles.append(Needle(text=pair.distractor, depth=away_from(depth, rng)))
         offered = ""
         if self.variant == "multiple_choice":
             offered = words.choices.format(names=", ".join(rng.sample((name, *others), N_CHOICES + 1)))
@@ -139,13 +135,13 @@ class Latent:
                 "groups": {"pair": pair.id, "order": pair.order, "reasoning": pair.group.reasoning},
             },
         )
-        return _needle_first(sample, anchor)
+        return needle_first(sample, anchor)
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Strict: the right name and no other of the pool. `published`: NoLiMa's `contains`, for cot on the last line."""
         answer, raw = response.text, response.text
         if self.variant == "cot":
-            answer, raw = _last_line(clean(answer)), _last_line(raw)
+            answer, raw = last_line(clean(answer)), last_line(raw)
         wrong = tuple(name for name in bank().names if name not in sample.target)
         graded = grade_one(answer, sample.target, wrong=wrong)
         score = Score(
@@ -179,11 +175,20 @@ def _named(text: str, pairs: list[Pair]) -> str:
     return ""
 
 
-def _last_line(text: str) -> str:
+def start_at(depth: float, n_pairs: int) -> int:
+    """Where the round through the pairs begins at a depth.
+
+    Spread by the golden ratio over the published 26 depths, so that few samples at many depths ask each pair about as often.
+    """
+    return int(25 * depth * _GOLDEN % 1.0 * n_pairs)
+
+
+def last_line(text: str) -> str:
+    """The last line of an answer, which is graded where reasoning comes before it."""
     return (text.strip().splitlines() or [""])[-1]
 
 
-def _away_from(depth: float, rng: random.Random) -> float:
+def away_from(depth: float, rng: random.Random) -> float:
     """A depth inside BAND, at least APART from the needle's: there is always room on one side."""
     low, high = BAND
     below, above = max(0.0, depth - APART - low), max(0.0, high - max(low, depth + APART))
@@ -192,7 +197,7 @@ def _away_from(depth: float, rng: random.Random) -> float:
     return low + spot if spot < below else max(low, depth + APART) + spot - below
 
 
-def _needle_first(sample: Sample, anchor: int) -> Sample:
+def needle_first(sample: Sample, anchor: int) -> Sample:
     """The sample with the depth of the needle that is sought first in `placed`."""
     if anchor == 0:
         return sample

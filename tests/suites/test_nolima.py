@@ -14,7 +14,7 @@ from longreach.harness.tokenizer import WordsTokenizer
 from longreach.suites import filler_words
 from longreach.suites.filler import mixed
 from longreach.suites.nolima.bank import HOPS, ORDERS, Pair, bank
-from longreach.suites.nolima.latent import Latent, _away_from
+from longreach.suites.nolima.latent import Latent, away_from
 
 PAIRS = [pair for hops in HOPS[1:] for pair in bank().pairs(hops)]
 _FUNCTION_WORDS = """
@@ -140,7 +140,7 @@ def test_a_distractor_stands_apart_inside_the_band() -> None:
         (distractor,) = set(sample.extra["needles"]) - set(sample.extra["sought"])
         assert not any(name in distractor for name in bank().names)
     rng = next(iter(task.points(Grid(lengths=(1024,), depths=(0.5,), n=1)))).rng()
-    spots = [_away_from(depth, rng) for depth in DEPTHS for _ in range(50)]
+    spots = [away_from(depth, rng) for depth in DEPTHS for _ in range(50)]
     assert min(spots) >= 0.2 and max(spots) <= 0.8
 
 

@@ -12,14 +12,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from longreach.harness.data import tidied
 from longreach.harness.errors import DataError
-from longreach.harness.hub_rows import HubRows, RowsSpec, digest_of, fetch_rows, parse_rows
+from longreach.harness.hub_rows import HubRows, digest_of, fetch_rows, parse_rows
 from longreach.harness.row_files import KINDS, Broken, Found, iter_rows, sha_of_file
 
 Types = Mapping[str, type | tuple[type, ...]]
@@ -79,13 +79,17 @@ def pin_rows(spec: str) -> str:
     """The spec with the digest of what is there now; for the hub also with the commit and the split.
 
     Raises:
-        DataError: nothing there, or it cannot be read.
+        DataError: nothing there, it cannot be read, or it is not what was pinned.
     """
     if spec.startswith("hf:"):
-        found, sha = _fetched(str(parse_rows(spec)))
-        return f"{found.spec}#{sha}" if not found.spec.digest else str(found.spec)
-    path, _ = _local(spec)
-    return f"file:{path}#{_digest_of_path(path)}"
+        asked = parse_rows(spec)
+        found, sha = _fetched(str(replace(asked, digest="")))
+        _check_pin(str(found.spec), sha, asked.digest)
+        return f"{found.spec}#{sha}"
+    path, pinned = _local(spec)
+    sha = _digest_of_path(path)
+    _check_pin(str(path), sha, pinned)
+    return f"file:{path}#{sha}"
 
 
 def read_rows(
@@ -178,9 +182,7 @@ def _open(spec: str) -> tuple[str, str, str, Iterator[Found]]:
     """Source, digest, licence and rows of a spec, each row with file and line."""
     if spec.startswith("hf:"):
         asked = parse_rows(spec)
-        hub, sha = _fetched(
-            str(RowsSpec(name=asked.name, revision=asked.revision, config=asked.config, split=asked.split))
-        )
+        hub, sha = _fetched(str(replace(asked, digest="")))
         _check_pin(str(hub.spec), sha, asked.digest)
         rows = ((f"row {number:,} of {hub.spec}", row) for number, row in enumerate(hub.rows, 1))
         return str(hub.spec), sha, hub.license, rows

@@ -34,6 +34,7 @@ from longreach.harness.running.resolve import Settings
 from longreach.harness.running.store import Store
 from longreach.harness.running.truncation import TruncationGuard
 from longreach.harness.running.two_calls import ask_all, extra_of, second_prompt
+from longreach.harness.running.unjudged import MARK, WAITING, waiting
 from longreach.harness.sample import Sample
 from longreach.harness.tokenizer import Tokenizer
 
@@ -198,24 +199,33 @@ class Scheduler:
         if (reason := caps.admit(sample.n_tokens, request.max_new_tokens, extra=most)) is not None:
             self.halt(reason, capped=True)
             return
+        old = self.job.store.records.get(request.key or "")
+        stored = waiting(old) if self.job.judge is not None else None
         self._in_flight += 1
         record, bill = None, Bill()
         try:
-            record = await self._ask(item, sample, request, bill)
+            record = await self._ask(item, sample, request, bill, stored)
         finally:
             self._in_flight -= 1
             caps.settle(
-                sample.n_tokens, request.max_new_tokens, extra=most, **self._used(record, sample, request, bill)
+                sample.n_tokens,
+                request.max_new_tokens,
+                extra=most,
+                **self._used(record, sample, request, bill, was_asked=stored is None),
             )
         if record is not None:
-            old = self.job.store.records.get(record.key)
             await self._keep(record)
             self._watch(record, is_known_failure=old is not None and old.outcome == "failed")
 
-    async def _ask(self, item: Item, sample: Sample, request: Request, bill: Bill) -> Record | None:
+    async def _ask(
+        self, item: Item, sample: Sample, request: Request, bill: Bill, stored: Answer | None
+    ) -> Record | None:
+        """The record of a sample; None: stopped. An answer that is stored already is only graded."""
         job = self.job
         task = job.plan.tasks[item.label]
         left = job.caps.left_s
+        if stored is not None and stored.response is not None:
+            return await self._graded(item, sample, stored, stored.response, bill)
         try:
             answer = await asyncio.wait_for(
                 ask_all(
@@ -245,7 +255,13 @@ class Scheduler:
             prefix = job.tokenizer.count(sample.answer_prefix) if sample.answer_prefix else 0
             cut = self._check(item.label, item.point.length, sample.n_tokens, response.n_prompt_tokens, prefix)
         outcome, score, error = outcome_of_response(response, cut), None, cut
+        more: dict[str, Any] = {"in_flight": self._in_flight} | ({"cold": True} if job.settings.cold else {})
+        known = {"item": item, "task": task, "settings": job.settings, "sample": sample, "price": job.caps.price}
+        fields: dict[str, Any] = known | {"answer": answer, "response": response}
         if outcome == "scored":
+            if job.judge is not None:  # durable before it is graded: a verdict takes a while
+                more[MARK] = True
+                await job.store.add(answer_record(**fields, outcome="failed", score=None, error=WAITING, more=more))
             try:
                 score = await grade(task.task, sample, response, job.judge, self._judge_gate, self._rng, bill)
             except ModelError as problem:
@@ -254,19 +270,8 @@ class Scheduler:
                 outcome, error = "failed", f"the answer could not be scored: {type(problem).__name__}: {problem}"
             else:
                 outcome = outcome_of_score(score, response.text, sample)
-        return answer_record(
-            item,
-            task,
-            job.settings,
-            sample,
-            answer,
-            response,
-            outcome=outcome,
-            score=score,
-            error=error,
-            price=job.caps.price,
-            more={"in_flight": self._in_flight} | ({"cold": True} if job.settings.cold else {}) | bill.to_dict(),
-        )
+                more.pop(MARK, None)
+        return answer_record(**fields, outcome=outcome, score=score, error=error, more=more | bill.to_dict())
 
     def _check(self, task: str, length: int, ours: int, server: int, prefix: int = 0) -> str | None:
         return self._guard.check(task, length=length, ours=ours, server=server, prefix=prefix)
@@ -279,8 +284,13 @@ class Scheduler:
         judge = self.job.judge
         return judge.extra(n_answer, self.job.caps.price) if judge is not None else None
 
-    def _used(self, record: Record | None, sample: Sample, request: Request, bill: Bill) -> dict[str, Any]:
+    def _used(
+        self, record: Record | None, sample: Sample, request: Request, bill: Bill, *, was_asked: bool
+    ) -> dict[str, Any]:
         """What a sample really took; attempts that broke may have been charged too."""
+        if not was_asked:
+            cost = self.job.judge.cost(bill.n_prompt, bill.n_output, self.job.caps.price) if self.job.judge else 0.0
+            return {"tokens": bill.n_prompt + bill.n_output, "cost": cost, "latency_s": None}
         waste = sum(1 for a in record.attempts if a.status not in ("ok", "rate_limited", "rejected")) if record else 1
         tokens, cost = waste * sample.n_tokens + bill.n_prompt + bill.n_output, 0.0
         if record is not None and (record.n_output_tokens is not None or record.text):

@@ -266,6 +266,26 @@ def test_a_judge_without_a_verdict_leaves_the_sample_unscored(tmp_path: Path) ->
     assert len(grader.model.seen) == 2 * len(records)
 
 
+def test_an_answer_is_on_disk_before_it_is_judged_and_is_not_asked_for_again(tmp_path: Path) -> None:
+    on_disk: list[list[str]] = []
+
+    def look(request: Request) -> Response:
+        on_disk.append((tmp_path / "records.jsonl").read_text().splitlines())
+        return Response(text="Well, that depends.")
+
+    first, second = Told(right), Told(right)
+    silent = Judge(model=Told(look, simulated=False), policy=Policy(base_s=0.0))
+    records, _ = asked(prepared(tmp_path, first, samples=1), judge=silent, concurrency=1)
+    assert [len(lines) for lines in on_disk] == [1, 1, 3, 3]  # two replies of the judge to each answer
+    assert all('"unjudged":true' in lines[-1] for lines in on_disk)
+    again, scheduler = asked(prepared(tmp_path, second, samples=1), judge=judge("CORRECT"), concurrency=1)
+    assert (len(first.seen), len(second.seen)) == (2, 0)
+    assert {(record.outcome, record.score) for record in again} == {("scored", 1.0)}
+    assert [record.text for record in again] == [record.text for record in records]
+    assert not any("unjudged" in record.extra for record in again)
+    assert scheduler.job.caps.tokens == sum(sum(record.extra["judge"].values()) for record in again)
+
+
 # --- memory
 
 

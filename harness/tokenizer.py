@@ -96,7 +96,7 @@ class WordsTokenizer:
 
 
 class Wrapped:
-    """Another tokenizer, passed through; what stands on it changes one thing."""
+    """Another tokenizer, passed through; what stands on it changes `render` at most, never counts and spans."""
 
     def __init__(self, inner: Tokenizer) -> None:
         self.inner = inner
@@ -132,6 +132,13 @@ class WithSystem(Wrapped):
 
     def render(self, messages: Sequence[Message], answer_prefix: str = "") -> str:
         return self.inner.render((self._system, *messages), answer_prefix)
+
+
+def innermost(tokenizer: Tokenizer) -> Tokenizer:
+    """The tokenizer itself, out of all that wraps it: its counts and spans are the same."""
+    while isinstance(tokenizer, Wrapped):
+        tokenizer = tokenizer.inner
+    return tokenizer
 
 
 Prove = Literal["always", "sample", "never"]

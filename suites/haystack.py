@@ -95,7 +95,7 @@ def build(
         predicted = frame.n_tokens + draft.n_tokens
         n_tokens = predicted + error
         if 0 <= budget - n_tokens <= TOLERANCE:
-            messages = (Message(role="user", content=head + draft.text + tail),)
+            messages = (Message(role="user", content="".join((head, *draft.pieces, tail))),)
             if not proves(tokenizer, point.key):
                 break
             n_tokens = tokenizer.count(tokenizer.render(messages, answer_prefix))
@@ -113,7 +113,7 @@ def build(
         )
     facts = {
         "needles": [needle.text for needle in needles],
-        "context": [len(head), len(head) + len(draft.text)],
+        "context": [len(head), len(head) + draft.n_characters],
         "recycled": draft.n_haystack > corpus.period,
         "predicted": predicted,
         "notes": [*corpus.notes, *([f"{padding} dashes end the haystack"] if padding else [])],

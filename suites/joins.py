@@ -44,14 +44,18 @@ class Frame:
 class Draft:
     """A haystack that has been written but not proven."""
 
-    text: str
-    """Haystack with its needles."""
+    pieces: tuple[str, ...]
+    """Haystack with its needles, to be joined: a copy of a long text takes as long as all the rest."""
     n_tokens: int
     """Predicted tokens of that, its joins with the frame included."""
     n_haystack: int
     """Tokens of the haystack without needles."""
     placed: tuple[float, ...]
     """Depth of each needle."""
+
+    @property
+    def n_characters(self) -> int:
+        return sum(map(len, self.pieces))
 
 
 def _skip_blanks(text: str, at: int) -> int:
@@ -112,9 +116,8 @@ def write(
     n_tokens += count(tokenizer, kept + pad + closing + edge) - count(tokenizer, attributed_end)
     n_tokens -= count(tokenizer, edge)
     placed = tuple((int(cuts.counts[cut]) - first) / (last - first) for cut in window.needles)
-    return Draft(
-        text=opening + "".join(parts) + pad + closing, n_tokens=n_tokens, placed=placed, n_haystack=last - first
-    )
+    pieces = (opening, *parts, pad, closing)
+    return Draft(pieces=pieces, n_tokens=n_tokens, placed=placed, n_haystack=last - first)
 
 
 def _own_line(texts: Sequence[str]) -> bool:

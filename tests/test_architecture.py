@@ -6,7 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("suites", "adapters", "harness", "templates")
-FOR_SUITES = {"sample", "task", "model", "tokenizer", "scoring", "numbers", "data", "needle_file", "rows", "errors"}
+FOR_SUITES = {"sample", "task", "model", "tokenizer", "scoring", "numbers", "data", "needle_file", "rows"}
+FOR_SUITES |= {"errors", "table_cache"}
 FOR_ADAPTERS = FOR_SUITES | {"imported", "record", "registry"}
 
 

@@ -23,7 +23,8 @@ from longreach.suites.cuts import Ints
 from longreach.suites.placing import wrong_lists
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
 from longreach.suites.ruler.vocabulary import vocabulary, word_list
-from longreach.suites.units import Composed, Table, draws, fill, joined, measure, permutation, remembered, trimmed
+from longreach.suites.tables import Strings, Table, distinct, draws, measure, permutation, shuffled, written
+from longreach.suites.units import Composed, fill, remembered, trimmed
 
 OPENING = (
     "Below is a numbered list of words. In these words, some appear more often than others. Memorize the ones that "
@@ -114,8 +115,8 @@ class CommonWords:
     def _example(self, words: Sequence[str], long: bool, rng: random.Random) -> str:
         """The one-shot example: a short list with its answer."""
         many, few = (10, 3) if long else (3, 1)
-        entries = [*list(words[:N_COMMON]) * many, *list(words[N_COMMON:]) * few]
-        rng.shuffle(entries)
+        often = np.repeat(np.arange(len(words)), np.repeat((many, few), (N_COMMON, len(words) - N_COMMON)))
+        entries = [words[place] for place in shuffled(rng, often).tolist()]
         blank = "" if str(self.variant) == "2024" else " "
         answer = _numbered(words[:N_COMMON])
         return f"{OPENING}{_numbered(entries)}\n{QUESTION}{PREFIX}{blank}{answer}\n"
@@ -166,15 +167,15 @@ def named_in(answer: str, listed: set[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _tables(tokenizer: Tokenizer, length: int) -> tuple[Table, Table]:
-    """Numbers and words of entries, in that order, counted in a list of them."""
+def _tables(tokenizer: Tokenizer, length: int) -> tuple[Table, Table, Ints]:
+    """Numbers and words of entries, in that order, counted in a list of them; and the tokens of the first n + 1 numbers."""
     size = tier(length)
 
-    def make() -> tuple[Table, Table]:
+    def make() -> tuple[Table, Table, Ints]:
         numbers, words = measure(
             tokenizer, [f" {index}." for index in range(1, size // 3)], [f" {word}" for word in vocabulary()]
         )
-        return numbers, words
+        return numbers, words, np.cumsum(numbers.counts)
 
     return remembered(tokenizer, ("numbered words", size), make)
 
@@ -197,30 +198,30 @@ def _compose(
 ) -> Composed:
     """A list of about `n_tokens`: the common words and as many others as fit."""
     rng = point.rng()
-    numbers, words = _tables(tokenizer, point.length)
+    numbers, words, numbering = _tables(tokenizer, point.length)
     many, few = repeats
-    others = Table(texts=words.texts[rest], counts=words.counts[rest])
     fixed = many * int(words.counts[common].sum())
-    n = _most(n_tokens - fixed, others.counts, numbers.counts, many, few)
+    others = Table(entries=words.entries[rest], counts=words.counts[rest])
+    n = _most(n_tokens - fixed, others.counts, numbering, many, few)
     notes: tuple[str, ...] = ()
     if n > rest.size - RESIZED:
         others = _drawn_pairs(tokenizer, n_tokens // (few * 4), rng)
-        n = _most(n_tokens - fixed, others.counts, numbers.counts, many, few)
+        n = _most(n_tokens - fixed, others.counts, numbering, many, few)
         notes = ("words are adjective-noun pairs: the list needs more than wonderwords has",)
     n = max(n, FEWEST_OTHERS)
-    entries = N_COMMON * many + n * few
+    n_entries = N_COMMON * many + n * few
     chosen = np.arange(n)
-    used = fixed + few * int(others.counts[:n].sum()) + int(numbers.counts[:entries].sum())
+    used = fixed + few * int(others.counts[:n].sum()) + int(numbering[n_entries - 1])
     used += _swap(chosen, others.counts, (n_tokens - used) // few, rng) * few
-    texts = np.concatenate((np.repeat(words.texts[common], many), np.repeat(others.texts[chosen], few)))
-    text = joined(numbers.texts[:entries], texts[permutation(rng, entries)])
-    text, used = trimmed(tokenizer, text, used, start=1)
+    entries: Strings = np.concatenate((words.entries[common], others.entries[chosen]))
+    often = np.repeat(np.arange(N_COMMON + n), np.repeat((many, few), (N_COMMON, n)))
+    data = written(numbers.entries[:n_entries], entries[shuffled(rng, often)])
+    text, used = trimmed(tokenizer, data.decode(), used, start=1)
     return Composed(text=text, n_tokens=used, notes=notes)
 
 
-def _most(n_tokens: int, counts: Ints, numbers: Ints, many: int, few: int) -> int:
+def _most(n_tokens: int, counts: Ints, numbering: Ints, many: int, few: int) -> int:
     """How many uncommon words fit `n_tokens`, their numbers and those of the common words included."""
-    numbering = np.cumsum(numbers)
     first = N_COMMON * many
     n = min(counts.size, (numbering.size - first) // few)
     total = few * np.cumsum(counts[:n]) + numbering[first + few - 1 : first + few * n : few]
@@ -231,16 +232,17 @@ def _swap(chosen: Ints, counts: Ints, left: int, rng: random.Random) -> int:
     """Changes some of the `chosen` words for unused longer ones, `left` tokens in all; returns those gained."""
     gained = 0
     first = chosen.size
-    unused = {index for index in range(first, min(counts.size, first + 40 * RESIZED))}
+    spare = counts[first : first + 40 * RESIZED].copy()
     for index in range(first - 1, max(0, first - RESIZED), -1):  # the first is one that an answer may name
         if gained >= left:
             break
         have = int(counts[chosen[index]])
         for more in range(min(left - gained, 3), 0, -1):
-            options = sorted(other for other in unused if counts[other] == have + more)
-            if options:
-                chosen[index] = options[rng.randrange(len(options))]
-                unused.discard(int(chosen[index]))
+            options = np.flatnonzero(spare == have + more)
+            if options.size:
+                place = int(options[rng.randrange(options.size)])
+                chosen[index] = first + place
+                spare[place] = 0  # taken
                 gained += more
                 break
     return gained
@@ -249,10 +251,9 @@ def _swap(chosen: Ints, counts: Ints, left: int, rng: random.Random) -> int:
 def _drawn_pairs(tokenizer: Tokenizer, n: int, rng: random.Random) -> Table:
     """Different adjective-noun pairs, about `n` and more than enough."""
     first, second = _pairs(tokenizer)
-    codes = np.unique(draws(rng, n + n // 32 + 64, first.counts.size * second.counts.size))
-    codes = codes[permutation(rng, codes.size)]
+    codes = distinct(draws(rng, n + n // 32 + 64, first.counts.size * second.counts.size))
     a, b = codes // second.counts.size, codes % second.counts.size
-    return Table(texts=first.texts[a] + second.texts[b], counts=first.counts[a] + second.counts[b])
+    return Table(entries=np.char.add(first.entries[a], second.entries[b]), counts=first.counts[a] + second.counts[b])
 
 
 TASKS = (CommonWords(),)

@@ -8,24 +8,25 @@ c3f5e3b. The strings below are theirs, literally. Example: "... qpzlmw ... tfhgx
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from math import isqrt, pi
 from string import ascii_lowercase
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longreach.harness.model import Response
-from longreach.harness.sample import Grid, Message, Point, Sample
+from longreach.harness.sample import Grid, Message, Point, Sample, digest
 from longreach.harness.scoring import clean, recall_precision, string_match_all, without_credit_for_copies
 from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.cuts import Ints
 from longreach.suites.placing import wrong_lists
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
-from longreach.suites.units import Composed, draws, fill, joined, measure, permutation, trimmed
+from longreach.suites.tables import Table, distinct, draws, measure, shuffled, written
+from longreach.suites.units import Composed, fill, remembered, trimmed
 
 OPENING = (
     "Read the following coded text and track the frequency of each coded word. Find the three most frequently appeared "
@@ -44,6 +45,8 @@ N_ASKED = 3
 TOKENS_PER_WORD = 50
 """RULER: one word of the vocabulary for so many tokens of the budget."""
 MOST_DOTS = 400
+N_WORDS = 65_536
+"""Coded words that are counted once; each sample draws its own among them."""
 
 DEPARTURES = (
     *COMMON_DEPARTURES,
@@ -52,6 +55,7 @@ DEPARTURES = (
         "sample of a size."
     ),
     "The fourth word asked for is always rarer than the third: a length too short for that is refused.",
+    f"Coded words are drawn from {N_WORDS:,} random ones.",
     "A few dots more than Zipf's share may be added, so that the length is met.",
 )
 
@@ -95,18 +99,20 @@ class FrequentWords:
         budget = point.length - self.reserve
         # Ranks that would come less than once are absent; there are about sqrt(tokens / zeta) others.
         n_ranks = max(6, min(budget // TOKENS_PER_WORD, isqrt(max(budget, 0)) + 2))
-        words = coded_words(n_ranks - 1, point.paired_rng())
-        asked = words[:N_ASKED]
-        (table,) = measure(tokenizer, [" ...", *(f" {word}" for word in words)])
+        pool = _pool(tokenizer)
+        ranks = np.append(0, draw_words(n_ranks - 1, point.paired_rng()))
+        entries = pool.entries[ranks]
+        first = [entry.decode().strip() for entry in entries[1 : N_ASKED + 2].tolist()]
+        asked = first[:N_ASKED]
         return fill(
             point,
             tokenizer,
             head=OPENING,
             tail="\n" + QUESTION + ("" if self.prefill else PREFIX),
             reserve=self.reserve,
-            compose=lambda n: _compose(n, tokenizer, point, table.texts.tolist(), table.counts),
+            compose=lambda n: _compose(n, tokenizer, point, Table(entries=entries, counts=pool.counts[ranks])),
             target=tuple(asked),
-            choices=wrong_lists(asked, words[N_ASKED]),
+            choices=wrong_lists(asked, first[N_ASKED]),
             answer_prefix=PREFIX if self.prefill else "",
             extra={"question": QUESTION},
         )
@@ -133,20 +139,31 @@ class FrequentWords:
 
 
 @cache
-def _syllables() -> tuple[str, ...]:
-    return tuple("".join(letters) for letters in product(ascii_lowercase, repeat=WORD_LENGTH // 2))
+def coded_words() -> tuple[str, ...]:
+    """N_WORDS different words of six small letters, uniform."""
+    letters = np.frombuffer(ascii_lowercase.encode(), dtype=np.uint8)
+    rng = random.Random(int(digest(["coded words", 1])[:32], 16))
+    data = letters[draws(rng, 2 * N_WORDS * WORD_LENGTH, len(letters))].tobytes().decode()
+    words = dict.fromkeys(data[at : at + WORD_LENGTH] for at in range(0, len(data), WORD_LENGTH))
+    return tuple(words)[:N_WORDS]
 
 
-def coded_words(n: int, rng: random.Random) -> list[str]:
-    """`n` different words of six small letters, uniform."""
-    halves = _syllables()
-    words: dict[str, None] = {}
-    while len(words) < n:
-        numbers = draws(rng, 2 * (n - len(words)), len(halves)).tolist()
-        words |= {
-            halves[first] + halves[second]: None for first, second in zip(numbers[::2], numbers[1::2], strict=True)
-        }
-    return list(words)
+def _pool(tokenizer: Tokenizer) -> Table:
+    """The dots, then the coded words, counted once."""
+
+    def make() -> Table:
+        (table,) = measure(tokenizer, [" ...", *(f" {word}" for word in coded_words())])
+        return table
+
+    return remembered(tokenizer, ("coded words",), make)
+
+
+def draw_words(n: int, rng: random.Random) -> Ints:
+    """Places in the pool of `n` different words; a smaller `n` gives the first of them."""
+    places = np.zeros(0, dtype=np.int64)
+    while places.size < n:
+        places = distinct(np.concatenate((places, 1 + draws(rng, n, N_WORDS))))
+    return places[:n]
 
 
 def _coded(content: str) -> list[str]:
@@ -154,16 +171,24 @@ def _coded(content: str) -> list[str]:
     return [word for word in text.split() if len(word) == WORD_LENGTH and word.isalpha()]
 
 
+@cache
+def _powers(n_ranks: int) -> NDArray[np.float64]:
+    powers: NDArray[np.float64] = np.arange(1, n_ranks + 1, dtype=np.float64) ** -2.0
+    return powers
+
+
 def zipf_counts(n_words: int, n_ranks: int) -> Ints:
     """How often each rank, from 1, comes in a text of `n_words`: RULER's int(n x rank^-2 / zeta(2))."""
-    ranks = np.arange(1, n_ranks + 1, dtype=np.float64)
-    counts: Ints = (n_words * ranks**-2.0 / ZETA).astype(np.int64)
+    counts: Ints = (n_words * _powers(n_ranks) / ZETA).astype(np.int64)
     return counts
 
 
-def _compose(n_tokens: int, tokenizer: Tokenizer, point: Point, texts: Sequence[str], counts: Ints) -> Composed:
-    """A text of about `n_tokens`; the first of `texts` is the dots."""
-    low, high = 1, max(2, n_tokens)
+def _compose(n_tokens: int, tokenizer: Tokenizer, point: Point, ranks: Table) -> Composed:
+    """A text of about `n_tokens`; the first of `ranks` is the dots."""
+    counts = ranks.counts
+    # Rounding down takes less than each rank's tokens once, so that the number of words is known within a few hundred.
+    share = float(_powers(counts.size) @ counts) / ZETA
+    low, high = max(1, int(n_tokens / share) - 1), max(2, int((n_tokens + int(counts.sum())) / share) + 2)
     while high - low > 1:
         middle = (low + high) // 2
         fits = int(zipf_counts(middle, counts.size) @ counts) <= n_tokens
@@ -174,9 +199,8 @@ def _compose(n_tokens: int, tokenizer: Tokenizer, point: Point, texts: Sequence[
         often = zipf_counts(low, counts.size)
     left = (n_tokens - int(often @ counts)) // int(counts[0])
     often[0] += min(max(left, 0), MOST_DOTS)
-    order = permutation(point.rng(), int(often.sum()))
-    entries = np.repeat(np.array(texts, dtype=np.object_), often)[order]
-    text, used = trimmed(tokenizer, joined(entries), int(often @ counts), start=1)
+    order = shuffled(point.rng(), np.repeat(np.arange(counts.size), often))
+    text, used = trimmed(tokenizer, written(ranks.entries[order]).decode(), int(often @ counts), start=1)
     return Composed(text=text, n_tokens=used)
 
 

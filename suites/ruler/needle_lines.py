@@ -4,7 +4,6 @@ Keys and values come from pools that are counted once per tokenizer; no pair of 
 """
 
 import random
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +17,8 @@ from longreach.suites.corpus import tier
 from longreach.suites.cuts import Ints
 from longreach.suites.joins import count
 from longreach.suites.ruler.vocabulary import word_list
-from longreach.suites.units import Composed, Table, cut_off, draws, joined, measure, permutation, remembered, trimmed
+from longreach.suites.tables import Strings, Table, distinct, draws, measure, permutation, strings, written
+from longreach.suites.units import Composed, cut_off, remembered, trimmed
 
 FEWEST_LINES = 2
 SLACK = 0
@@ -39,8 +39,13 @@ class Lines:
     """True for a table no entry of which may come twice."""
     elastic: int
     """Index of the table whose entries differ in size."""
-    values: frozenset[str]
-    """Numbers or uuids of the tables."""
+    values: tuple[Strings, ...]
+    """Numbers or uuids of the tables, sorted."""
+
+    def may_hold(self, texts: Sequence[str]) -> bool:
+        """True if one of `texts` is a number or uuid of the tables."""
+        sought = strings(texts)
+        return any(bool((known[np.searchsorted(known[:-1], sought)] == sought).any()) for known in self.values)
 
 
 def lines_of(tokenizer: Tokenizer, length: int, key: str, value: str) -> Lines:
@@ -62,14 +67,28 @@ def _lines(tokenizer: Tokenizer, size: int, key: str, value: str) -> Lines:
             tables=measure(tokenizer, *columns),
             distinct=(False, False, True),
             elastic=1,
-            values=frozenset(map(str, numbers)),
+            values=(np.sort(strings([str(number) for number in numbers])),),
         )
     rng = random.Random(int(digest(["uuids", 1])[:32], 16))
-    keys, values = ([str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(n // 2)] for _ in range(2))
+    keys, values = (random_uuids(n // 2, rng) for _ in range(2))
     columns = ([f"One of the special magic uuids for {text}" for text in keys], [f" is: {text}.\n" for text in values])
     return Lines(
-        tables=measure(tokenizer, *columns), distinct=(True, True), elastic=1, values=frozenset((*keys, *values))
+        tables=measure(tokenizer, *columns),
+        distinct=(True, True),
+        elastic=1,
+        values=(np.sort(strings(keys)), np.sort(strings(values))),
     )
+
+
+def random_uuids(n: int, rng: random.Random) -> list[str]:
+    """`n` uuids of version 4."""
+    digits = rng.randbytes(16 * n).hex()
+    variants = rng.choices("89ab", k=n)
+    return [
+        f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}-"
+        f"{variant}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}"
+        for at, variant in zip(range(0, 32 * n, 32), variants, strict=True)
+    ]
 
 
 def compose_lines(
@@ -100,16 +119,16 @@ def compose_lines(
         codes = _codes(rows, n, lines)
         if not _all_differ(codes) or any((codes == code).any() for text in absent for code in _pairs_of(text)):
             continue
-        columns = [table.take(row) for table, row in zip(lines.tables, rows, strict=True)]
+        columns = [table.entries[row[: n + 1]] for table, row in zip(lines.tables, rows, strict=True)]
         rest, n_rest = "", 0
         if left > CUT_FROM:
-            rest, n_rest = cut_off(tokenizer, joined(*(column[n : n + 1] for column in columns)), left)
+            rest, n_rest = cut_off(tokenizer, written(*(column[n:] for column in columns)).decode(), left)
         slot = int(depth * (n + 1))
-        before = joined(*(column[:slot] for column in columns)) if slot else ""
-        after = joined(*(column[slot:n] for column in columns)) if slot < n else ""
-        if not lines.values.isdisjoint(absent) and any(text in before or text in after for text in absent):
+        before = written(*(column[:slot] for column in columns))
+        after = written(*(column[slot:n] for column in columns))
+        if lines.may_hold(absent) and any(text.encode() in part for text in absent for part in (before, after)):
             continue
-        text = before + needle + "\n" + after + rest
+        text = b"".join((before, needle.encode(), b"\n", after, rest.encode())).decode()
         text, used = trimmed(tokenizer, text, n_tokens - left + n_rest, end=0 if rest else 1)
         return Composed(
             text=text,
@@ -133,7 +152,7 @@ def _draw(lines: Lines, room: int, rng: random.Random) -> list[Ints]:
     if lines.distinct[0]:
         return [row[:n] for row in rows]
     n_second = lines.tables[1].counts.size
-    codes = np.array(list(dict.fromkeys((rows[0] * n_second + rows[1]).tolist()))[:n], dtype=np.int64)
+    codes = distinct(rows[0] * n_second + rows[1])[:n]
     return [codes // n_second, codes % n_second, rows[2][: codes.size]]
 
 

@@ -24,7 +24,8 @@ from longreach.suites.cuts import Ints
 from longreach.suites.joins import CONTEXT, count
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
 from longreach.suites.ruler.documents import Documents, Question, other_answers, read_documents
-from longreach.suites.units import Composed, Table, Texts, cut_off, fill, joined, measure, permutation, remembered
+from longreach.suites.tables import permutation, sizes
+from longreach.suites.units import Composed, cut_off, fill, remembered
 
 ASK = "Answer the question based on the given documents. Only give me the answer and do not output any other words.\n\n"
 OPENING = ASK + "The following are given documents.\n\n"
@@ -69,10 +70,12 @@ class Pool:
     """Tokens of each of those, with the blank lines that follow."""
     by_size: Ints
     """Places in `chosen`, smallest document first."""
-    texts: Texts
-    """Those documents."""
-    headings: Table
-    """`Document 1:` and so on, with the blank lines before each; their tokens are counted with the text before."""
+    ascending: Ints
+    """Their sizes in that order."""
+    headings: tuple[str, ...]
+    """`Document 1:` and so on, with the blank lines before each."""
+    heading_counts: Ints
+    """Tokens of each of those; the blank lines are counted with the text before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,17 +191,16 @@ def _pool(tokenizer: Tokenizer, length: int, found: Documents, key: tuple[str, s
         chosen = permutation(random.Random(1), len(found.texts))[:n]
         texts = [found.texts[index] for index in chosen]
         numbers = range(1, max(64, size // 16))
-        _, headings = measure(tokenizer, ["It is so.\n\n"], [f"Document {number}:\n" for number in numbers])
-        _, filler = measure(tokenizer, ["Document 17:\n"], [text + "\n\n" for text in texts])
+        _, headings = sizes(tokenizer, ["It is so.\n\n"], [f"Document {number}:\n" for number in numbers])
+        _, filler = sizes(tokenizer, ["Document 17:\n"], [text + "\n\n" for text in texts])
+        by_size = np.argsort(filler, kind="stable")
         return Pool(
             chosen=chosen,
-            sizes=filler.counts,
-            by_size=np.argsort(filler.counts, kind="stable"),
-            texts=np.array(texts, dtype=np.object_),
-            headings=Table(
-                texts=np.array([f"\n\nDocument {number}:\n" for number in numbers], dtype=np.object_),
-                counts=headings.counts,
-            ),
+            sizes=filler,
+            by_size=by_size,
+            ascending=filler[by_size],
+            headings=tuple(f"\n\nDocument {number}:\n" for number in numbers),
+            heading_counts=headings,
         )
 
     return remembered(tokenizer, ("documents", *key, size), make)
@@ -215,13 +217,13 @@ def _compose(
     n = len(own) + places.size
     rest, n_rest = "", 0
     if left > CUT_FROM and spare is not None:
-        rest, n_rest = cut_off(tokenizer, f"\n\nDocument {n + 1}:\n{pool.texts[spare]}", left)
-    texts = np.concatenate((np.array([found.texts[number] for number in own], dtype=np.object_), pool.texts[places]))
+        rest, n_rest = cut_off(tokenizer, f"\n\nDocument {n + 1}:\n{found.texts[pool.chosen[spare]]}", left)
     order = permutation(rng, n)
-    bodies = texts[order]
-    text = joined(pool.headings.texts[:n], bodies)[2:] + rest  # no blank lines before the first document
-    sizes = [np.fromiter(map(len, column), dtype=np.int64, count=n) for column in (pool.headings.texts[:n], bodies)]
-    starts = np.cumsum(sizes[0] + sizes[1]) / len(text)
+    bodies = [found.texts[number] for number in np.append(own, pool.chosen[places])[order].tolist()]
+    pieces = [text for pair in zip(pool.headings, bodies, strict=False) for text in pair]
+    pieces[0] = pieces[0].lstrip()  # no blank lines before the first document
+    text = "".join((*pieces, rest))
+    starts = np.cumsum(np.fromiter(map(len, pieces), dtype=np.int64, count=2 * n))[1::2] / len(text)
     gold = np.flatnonzero(order < len(asked.gold))
     last = bodies[-1][-CONTEXT:]
     end = _size(tokenizer, last) - count(tokenizer, last)
@@ -249,12 +251,12 @@ def _own(
     numbers: list[int] = []
     left = n_tokens
     for number in (*asked.gold, *(asked.related[place] for place in permutation(rng, len(asked.related)))):
-        size = _size(tokenizer, found.texts[number]) + int(pool.headings.counts[len(numbers)])
+        size = _size(tokenizer, found.texts[number]) + int(pool.heading_counts[len(numbers)])
         if number in asked.gold or size <= left:
             numbers.append(number)
             left -= size
     if len(asked.gold) < len(numbers) <= len(asked.related):  # not all fit: the last one is chosen by its size
-        left += _size(tokenizer, found.texts[numbers.pop()]) + int(pool.headings.counts[len(numbers)])
+        left += _size(tokenizer, found.texts[numbers.pop()]) + int(pool.heading_counts[len(numbers)])
     return numbers, left
 
 
@@ -264,15 +266,15 @@ def _filler(pool: Pool, own: set[int], n_own: int, left: int, rng: random.Random
     order = order[~np.isin(pool.chosen[order], list(own))]
     n_once = order.size
     copies = -(-max(left, 1) // max(1, int(pool.sizes[order].sum())))
-    order = np.tile(order, copies + 1)[: pool.headings.counts.size - n_own]
-    total = np.cumsum(pool.sizes[order] + pool.headings.counts[n_own : n_own + order.size])
+    order = np.tile(order, copies + 1)[: pool.heading_counts.size - n_own]
+    total = np.cumsum(pool.sizes[order] + pool.heading_counts[n_own : n_own + order.size])
     n = int(np.searchsorted(total, left, side="right"))
     left -= int(total[n - 1]) if n else 0
     places, spare = order[:n].copy(), int(order[n])
     free = np.zeros(pool.chosen.size, dtype=np.bool_)
     free[order[n:n_once] if n < n_once else order] = True
     for index in range(n, max(-1, n - TRIED), -1):  # one more, or another one for one of the last
-        had = int(pool.sizes[places[index]]) if index < n else -int(pool.headings.counts[n_own + n])
+        had = int(pool.sizes[places[index]]) if index < n else -int(pool.heading_counts[n_own + n])
         place = _of_size(pool, had + left, free, rng)
         if place is not None:
             left -= int(pool.sizes[place]) - had
@@ -283,8 +285,10 @@ def _filler(pool: Pool, own: set[int], n_own: int, left: int, rng: random.Random
 
 def _of_size(pool: Pool, n_tokens: int, free: NDArray[np.bool_], rng: random.Random) -> int | None:
     """A free document of at most `n_tokens`, short of it by no more than SLACK."""
-    sizes = pool.sizes[pool.by_size]
-    low, high = np.searchsorted(sizes, n_tokens - SLACK), np.searchsorted(sizes, n_tokens, side="right")
+    low, high = (
+        np.searchsorted(pool.ascending, n_tokens - SLACK),
+        np.searchsorted(pool.ascending, n_tokens, side="right"),
+    )
     places = pool.by_size[low:high]
     places = places[free[places]]
     return int(places[rng.randrange(places.size)]) if places.size else None

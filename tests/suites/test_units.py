@@ -2,11 +2,13 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from longreach.harness.sample import Point
 from longreach.harness.tokenizer import BytesTokenizer, WithProof, WordsTokenizer, proves
-from longreach.suites.units import Composed, cut_off, draws, fill, joined, measure, permutation, trimmed
+from longreach.suites.tables import distinct, draws, measure, permutation, shuffled, written
+from longreach.suites.units import Composed, cut_off, fill, trimmed
 
 WORDS, BYTES = WordsTokenizer(), BytesTokenizer()
 
@@ -29,10 +31,24 @@ def test_draws_stay_below_their_bound() -> None:
     assert set(found.tolist()) == set(range(7))
 
 
+def test_fewer_draws_are_the_first_of_more() -> None:
+    assert draws(random.Random(1), 7, 100).tolist() == draws(random.Random(1), 9, 100)[:7].tolist()
+
+
+def test_shuffled_numbers_are_the_same_numbers() -> None:
+    numbers = np.array([5, 5, 0, 4_294_967_295, 7], dtype=np.int64)
+    assert sorted(shuffled(random.Random(2), numbers).tolist()) == sorted(numbers.tolist())
+
+
+def test_what_comes_again_is_left_out_and_the_order_kept() -> None:
+    assert distinct(np.array([9, 3, 9, 0, 3, 3, 8], dtype=np.int64)).tolist() == [9, 3, 0, 8]
+    assert distinct(np.zeros(0, dtype=np.int64)).tolist() == []
+
+
 @pytest.mark.parametrize("tokenizer", [WORDS, BYTES])
 def test_measured_entries_add_up_to_the_whole(tokenizer: WordsTokenizer | BytesTokenizer) -> None:
     first, second = measure(tokenizer, [" one", " seventeen", " 12"], ["-otter.\n", "-Straßenbahn.\n"])
-    text = joined(first.take(permutation(random.Random(1), 3)), second.texts[[0, 1, 0]])
+    text = written(first.entries[permutation(random.Random(1), 3)], second.entries[[0, 1, 0]]).decode()
     assert tokenizer.count(text) == int(first.counts.sum() + 2 * second.counts[0] + second.counts[1])
 
 

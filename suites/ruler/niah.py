@@ -42,6 +42,11 @@ DEPARTURES = (
     "Keys and values of one prompt are all different, none is part of another, and none stands in the haystack.",
     "Needles stand in a random order, not in the one order that a generator seeded anew gives every sample.",
     "Essays are cut at any sentence, and the window starts anywhere in the text; RULER takes its first words.",
+    (
+        "A sentence that ends with no blank behind it stays joined to the next, as the essays have it; RULER's splitter and "
+        "joiner write a blank there."
+    ),
+    "Control characters are taken out of the essays (66 of them in the whole text).",
     "Essay needles go before the sentence nearest to one of RULER's 40 depths, counted in tokens, not in sentences.",
     "Needles among noise or other needles stand at any line, both ends included.",
     "Where lines fill the haystack, the last may be cut or of a chosen size, so that the length is met.",

@@ -45,6 +45,7 @@ DEPARTURES = (
     *COMMON_DEPARTURES,
     "64 tokens are reserved for the answer, not 30: five names are up to 30 tokens where capitals are split one by one.",
     "The last noise line may be cut, at the end of a sentence if that does, so that the length is met.",
+    "A statement may end the haystack (head); RULER's always stand before a noise line.",
     'A name of the example is never "VAR", which RULER\'s redrawing by text replacement would hit.',
 )
 
@@ -156,8 +157,8 @@ class Tracking:
         places = sorted(layout.sample(range(n_lines), self.hops + 1))
         if self._is_2024:
             value = layout.randrange(*VALUES)
-        answer = " ".join(names)
-        return f"{self._one_shot(n_lines, names, places, value)} {answer}\n" + ("\n" if self._is_2024 else "")
+        shot = f"{self._one_shot(n_lines, names, places, value)} {' '.join(names)}"
+        return f" {shot}\n\n\n\n" if self._is_2024 else f"{shot}\n"
 
     def _fitting(self, tokenizer: Tokenizer) -> int:
         """Noise lines that fit the example's length: bisected, as RULER does, on stand-in names."""

@@ -25,6 +25,8 @@ class Request:
     seed: int | None = None
     n_tokens: int | None = None
     """Our own count of the rendered prompt; time-outs grow with it."""
+    options: tuple[str, ...] = ()
+    """The closed set of answers of a multiple-choice question, for models that rank answers instead of writing one."""
     key: str | None = None
     """Names the record that the answer goes to, for models that hold stored answers."""
     sample: Sample | None = None

@@ -177,6 +177,19 @@ def importer(tool: str) -> Reader:
     return read
 
 
+def exporter(tool: str) -> Callable[..., dict[str, list[str]]]:
+    """The function that writes our tasks for `tool`: write(folder, groups) -> group -> names of its tasks.
+
+    Raises:
+        UnknownName: nobody writes that format.
+    """
+    found = {point.name: point for point in reversed(_points("longreach.exports"))}
+    if tool not in found:
+        raise UnknownName(f"there is no exporter for {tool!r}; {did_you_mean(tool, found)}")
+    write: Callable[..., dict[str, list[str]]] = found[tool].load()
+    return write
+
+
 def open_tokenizer(spec: str, **options: Any) -> Tokenizer:
     """The tokenizer that `spec` names: `bytes`, `words`, or `scheme:name` through the entry points."""
     if spec in _BUILTIN_TOKENIZERS:

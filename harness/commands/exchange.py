@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longreach.harness.commands.importing import add_import_commands
-from longreach.harness.commands.options import ALL_FIELDS, path_option, with_options
+from longreach.harness.commands.options import ALL_FIELDS, SAMPLE_FIELDS, path_option, with_options
 from longreach.harness.running.options import Options
 
 
@@ -22,6 +22,10 @@ def add_exchange_commands(app: typer.Typer) -> None:
     exports.command("openai-batch")(
         with_options(_export_batch, fields, name="openai-batch", doc=doc, first=("file", file))
     )
+    doc = "Our tasks for `lm-eval run --include_path DIR`: BATTERY, or all of them and every task by itself."
+    folder = Annotated[Path, typer.Argument(help="Folder for the YAML files.", metavar="DIR")]
+    fields = (*SAMPLE_FIELDS, "reasoning_budget")
+    exports.command("lm-eval")(with_options(_export_lm_eval, fields, name="lm-eval", doc=doc, first=("folder", folder)))
     imports.command("openai-batch")(_import_batch)
     add_import_commands(imports)
     app.command("merge")(_merge)
@@ -36,6 +40,21 @@ def _export_batch(file: Path, options: Options) -> None:
     )
     for path in files:
         typer.echo(str(path))
+
+
+def _export_lm_eval(folder: Path, options: Options) -> None:
+    from longreach.harness.running.exporting import export_tasks
+
+    found = export_tasks("lm-eval", options, folder)
+    for line in found.left_out:
+        typer.echo(f"longreach: left out: {line}", err=True)
+    typer.echo(
+        f"run: lm-eval run --model hf --model_args pretrained=MODEL --apply_chat_template --include_path {folder} "
+        f'--tasks {next(iter(found.groups))} --metadata \'{{"lengths": "4k,8k"}}\' --output_path OUT --log_samples',
+        err=True,
+    )
+    for name, tasks in found.groups.items():
+        typer.echo(name if tasks == [name] else f"{name}: {', '.join(tasks)}")
 
 
 def _import_batch(

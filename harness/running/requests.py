@@ -23,6 +23,7 @@ def make_request(
         # Some servers refuse a seed, and greedy decoding needs none.
         seed=int(item.point.key[:7], 16) if settings.temperature > 0 else None,
         n_tokens=sample.n_tokens,
+        options=tuple(sample.extra.get("options", ())),
         key=settings.key(item.point),
         sample=sample if simulated else None,
     )

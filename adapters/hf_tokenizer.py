@@ -47,6 +47,13 @@ class HfTokenizer:
     def knows_template(self) -> bool:
         return self._template is not None
 
+    @property
+    def fingerprint(self) -> str:
+        """Vocabulary (its hash is in the name) and library, and whether control tokens in a text count as such."""
+        import tokenizers
+
+        return f"{self.name} {self._template is None} tokenizers {tokenizers.__version__}"
+
     def count(self, text: str) -> int:
         return sum(len(self._encode(piece)) for _, piece in self._chunks(text))
 

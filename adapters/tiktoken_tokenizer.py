@@ -50,6 +50,13 @@ class TiktokenTokenizer:
         return f"tiktoken:{self._encoding.name}"
 
     @cached_property
+    def fingerprint(self) -> str:
+        """Encoding and library; the library checks its vocabularies by hash, and the name of a file's has one."""
+        import tiktoken
+
+        return f"{self.name} {self._encoding.n_vocab} {self._encoding._pat_str} tiktoken {tiktoken.__version__}"
+
+    @cached_property
     def _encoding(self) -> "tiktoken.Encoding":
         return _load(self._rest)
 

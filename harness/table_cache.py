@@ -12,6 +12,8 @@ import secrets
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +83,7 @@ def cached(
     told = "" if tokenizer is None else fingerprint(tokenizer) if place is not None else None
     if place is None or told is None:
         return make()
-    hashed = hashlib.blake2b(f"{VERSION} {kind} {told}".encode(), digest_size=32)
+    hashed = hashlib.blake2b(f"{VERSION} {_release()} {kind} {told}".encode(), digest_size=32)
     for part in content:
         data = part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
         hashed.update(b"%d:" % len(data))
@@ -94,6 +96,12 @@ def cached(
     made = make()
     _save(path, key, made)
     return made
+
+
+@cache
+def _release() -> str:
+    """Tables of another release were perhaps made by other rules."""
+    return version("longreach")
 
 
 def _load(path: Path, key: str) -> Arrays | None:

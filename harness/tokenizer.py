@@ -83,6 +83,8 @@ class WordsTokenizer:
     name = "words"
     knows_template = False
     is_estimate = True
+    fingerprint = f"words {_WORDS.pattern}"
+    """What its counts depend on (see `table_cache`)."""
 
     def count(self, text: str) -> int:
         return sum(1 for _ in _WORDS.finditer(text))

@@ -12,7 +12,8 @@ import numpy as np
 
 from longreach.harness.data import read_corpus
 from longreach.harness.errors import DataError
-from longreach.harness.tokenizer import Tokenizer
+from longreach.harness.table_cache import Arrays, cached
+from longreach.harness.tokenizer import Tokenizer, innermost
 from longreach.suites.cuts import UNIT, Cuts, find_cuts, make_cuts
 from longreach.suites.generated import characters_per_token, generate, is_generated
 from longreach.suites.layouts import LINES, Layout, unit_cuts
@@ -27,6 +28,9 @@ SEAM_CONTEXT = 200
 """Characters on each side that are counted to see what a seam costs."""
 CACHED = 10
 """Corpora kept in memory; the largest, for 1M tokens, takes about 80 MB."""
+
+
+_U32, _I8 = np.dtype(np.uint32), np.dtype(np.int8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,7 @@ def get_corpus(spec: str, length: int, seed: int, tokenizer: Tokenizer) -> Corpu
         DataError: the text cannot be read, or is blank.
     """
     size = tier(length)
+    tokenizer = innermost(tokenizer)
     generated = is_generated(spec)
     key = (spec, size, seed if generated else None, type(tokenizer).__qualname__, tokenizer.name)
     with _lock:
@@ -92,7 +97,7 @@ def get_corpus(spec: str, length: int, seed: int, tokenizer: Tokenizer) -> Corpu
 
 def _generated(spec: str, size: int, seed: int, tokenizer: Tokenizer) -> Corpus:
     made = generate(spec, size * characters_per_token(spec), seed)
-    cuts = find_cuts(made.text, tokenizer)
+    cuts = _cuts_of(made.text, tokenizer)
     if made.layout is not None:
         cuts = unit_cuts(cuts, made)
     return _tiled(spec, made.text, cuts, size, (), tokenizer, made.layout)
@@ -107,11 +112,35 @@ def _read(spec: str, size: int, tokenizer: Tokenizer) -> Corpus:
     with _lock:
         whole = _cache.get(whole_key)
     if whole is None:
-        cuts = find_cuts(text, tokenizer)
+        cuts = _cuts_of(text, tokenizer)
         whole = Corpus(spec=spec, text=text, cuts=cuts, period=cuts.n_tokens, notes=source.notes, copy=cuts.n_tokens)
         with _lock:
             _cache[whole_key] = whole
     return _tiled(spec, text, whole.cuts, size, source.notes, tokenizer)
+
+
+def _cuts_of(text: str, tokenizer: Tokenizer) -> Cuts:
+    """`find_cuts`, kept on disk by the hash of the text and what tells the tokenizer."""
+
+    def make() -> Arrays:
+        cuts = find_cuts(text, tokenizer)
+        return {
+            "positions": cuts.positions.astype(np.uint32),
+            "counts": cuts.counts.astype(np.uint32),
+            "levels": cuts.levels,
+        }
+
+    def fits(found: Arrays) -> bool:
+        types = {name: (array.dtype, array.shape) for name, array in found.items()}
+        shape = found["positions"].shape if "positions" in found else ()
+        if types != {"positions": (_U32, shape), "counts": (_U32, shape), "levels": (_I8, shape)} or len(shape) != 1:
+            return False
+        positions, counts = found["positions"], found["counts"]
+        ascending = bool((positions[1:] > positions[:-1]).all() and (counts[1:] >= counts[:-1]).all())
+        return ascending and shape[0] > 1 and positions[0] == 0 and positions[-1] == len(text)
+
+    found = cached("cuts", tokenizer, (text,), make, fits)
+    return make_cuts(found["positions"].astype(np.int64), found["counts"].astype(np.int64), found["levels"])
 
 
 def _tiled(

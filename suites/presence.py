@@ -9,6 +9,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from longreach.harness.table_cache import Arrays, cached
 from longreach.suites.corpus import CACHED, Corpus
 
 _WORD = re.compile(r"[^\W_]+")
@@ -38,19 +41,37 @@ def _known_of(corpus: Corpus) -> _Known:
         if kept is not None and kept.corpus is corpus:
             return kept
     lowered = corpus.text.lower()
-    words: set[str] = set()
-    for start in range(0, len(lowered), _CHUNK):
-        words.update(_WORD.findall(lowered[start : start + _CHUNK + _LONGEST_WORD]))
-    parts = lowered.split("-")
-    ends = zip(map(_LAST.search, (part[-_LONGEST_WORD:] for part in parts)), map(_WORD.match, parts[1:]), strict=False)
-    pairs = frozenset(f"{left.group()}-{right.group()}" for left, right in ends if left and right)
+    found = cached("words", None, (lowered,), lambda: _collect(lowered), _fits)
+    words, pairs = (
+        frozenset(found[name].tobytes().decode("utf-8", "replace").split("\n")) for name in ("words", "pairs")
+    )
     same_places = len(lowered) == len(corpus.text)
-    made = _Known(corpus=corpus, words=frozenset(words), pairs=pairs, lowered=lowered if same_places else "")
+    made = _Known(corpus=corpus, words=words, pairs=pairs, lowered=lowered if same_places else "")
     with _lock:
         _known[id(corpus)] = made
         while len(_known) > CACHED:
             _known.popitem(last=False)
     return made
+
+
+def _collect(lowered: str) -> Arrays:
+    """Words and pairs of a text in small letters, a line each, as bytes."""
+    words: set[str] = set()
+    for start in range(0, len(lowered), _CHUNK):
+        words.update(_WORD.findall(lowered[start : start + _CHUNK + _LONGEST_WORD]))
+    parts = lowered.split("-")
+    ends = zip(map(_LAST.search, (part[-_LONGEST_WORD:] for part in parts)), map(_WORD.match, parts[1:]), strict=False)
+    pairs = {f"{left.group()}-{right.group()}" for left, right in ends if left and right}
+    return {
+        name: np.frombuffer("\n".join(sorted(found)).encode(), dtype=np.uint8)
+        for name, found in (("words", words), ("pairs", pairs))
+    }
+
+
+def _fits(found: Arrays) -> bool:
+    return set(found) == {"words", "pairs"} and all(
+        array.dtype == np.uint8 and array.ndim == 1 for array in found.values()
+    )
 
 
 def first_present(corpus: Corpus, low: int, high: int, unwanted: Sequence[str]) -> str:

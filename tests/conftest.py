@@ -12,6 +12,7 @@ import pytest
 
 os.environ["LONGREACH_PLUGINS"] = ""
 os.environ["LONGREACH_NOTEBOOK"] = "off"  # three seconds a run; the tests of the notebook write it themselves
+os.environ["LONGREACH_CACHE"] = "off"  # its own tests switch it on, in a folder of theirs
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,7 +8,7 @@ from longreach.suites.presence import first_present
 
 def _corpus(text: str) -> Corpus:
     cuts = find_cuts(text, WordsTokenizer())
-    return Corpus(spec="t", text=text, cuts=cuts, period=cuts.n_tokens, notes=())
+    return Corpus(spec="t", text=text, cuts=cuts, period=cuts.n_tokens, notes=(), copy=cuts.n_tokens)
 
 
 def test_whole_words_are_found_whatever_their_case() -> None:

@@ -44,7 +44,7 @@ class TaskInfo:
     capability: Capability
     """Which headline it feeds."""
     family: str
-    """needle, tracing, aggregation, qa, coreference, documents: one curve each."""
+    """needle, tracing, aggregation, qa, coreference, graph, documents: one curve each."""
     reserve: int
     """Tokens kept free for the answer."""
     chance: float
@@ -82,7 +82,7 @@ class Score:
     published: float | None = None
     """Value by the published rule of the benchmark, where the task has one."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """Finer values, 0 to 1 each: found per needle, `distractor` = 1 if the answer names a distractor."""
+    """Finer values, 0 to 1 each but for `corrected`: found per needle, `distractor` = 1 if the answer names a distractor."""
     extracted: str | None = None
     """What was read out of the answer."""
 

@@ -42,8 +42,10 @@ VARIANTS = (
     ("ruler.cwe", {"variant": "2024", "prefill": True}),
     ("ruler.fwe", {"prefill": True}),
     ("ruler.qa_1", {"documents": "generated", "prefill": True}),
+    ("graphwalks.bfs", {"hops": 1, "shuffled": True}),
     *(("nolima.twohop", {"variant": variant}) for variant in ("multiple_choice", "cot", "distractor")),
     ("nolima.onehop", {"order": "inverted"}),
+    ("babi.qa2", {"examples": False, "filter_background": "names"}),
 )
 WORDS, BYTES = WordsTokenizer(), BytesTokenizer()
 CELLS: tuple[tuple[Tokenizer, int], ...] = ((WORDS, 1024), (WORDS, 1500), (WORDS, 4096), (BYTES, 4000), (BYTES, 16384))
@@ -115,7 +117,7 @@ def test_an_impossible_length_is_refused_and_the_minimum_is_true(task: Task) -> 
     minimum = refusal.value.minimum
     assert minimum is not None
     assert 64 < minimum < 2048
-    spread = 128 if task.info.family == "qa" else 24  # documents differ in size from question to question
+    spread = 128 if task.info.family in ("qa", "story") else 24  # documents differ in size from question to question
     for length in (128, 256, 512, minimum + spread):
         for point in _points(task, length):
             try:
@@ -175,7 +177,7 @@ def test_targets_are_unique_and_stand_nowhere_but_in_needles(task: Task) -> None
     for sample in _samples(task):
         assert len(set(sample.target)) == len(sample.target)
         rest = _text(_without_needles(sample))
-        for target in sample.target:
+        for target in () if sample.extra.get("verdict") else sample.target:  # yes, no, a count: words of any text
             assert not re.search(rf"(?<!\w){re.escape(target)}(?!\w)", rest, re.IGNORECASE)
 
 
@@ -199,6 +201,8 @@ def test_the_reference_solver_reads_the_answer(task: Task) -> None:
 def test_without_its_needles_the_solver_fails(task: Task) -> None:
     assert isinstance(task, Solvable)
     for sample in _samples(task):
+        if sample.target == ("[]",):  # that there is no such node needs no needle
+            continue
         answer = task.solve(_without_needles(sample))
         assert answer is not None
         assert _value(task, sample, answer) == 0.0

@@ -43,6 +43,15 @@ def effective(
     if known:
         agreeing = sum(bool(row.agrees) for row in known)
         typer.echo(f"\n{agreeing} of {len(known)} printed effective lengths follow from the scores ({definition})")
+    averaged = [row for row in rows if row.averages]
+    wrong = {row.name: row.wrong_averages for row in averaged if row.wrong_averages}
+    if averaged:
+        typer.echo(f"{len(averaged) - len(wrong)} of {len(averaged)} rows of printed averages follow from the scores")
+    for name, averages in wrong.items():
+        told = "; ".join(
+            f"{column} is printed {was:g}, and is {found:.1f}" for column, (was, found) in averages.items()
+        )
+        typer.echo(f"  {name}: {told}")
 
 
 def _columns(row: Any) -> tuple[str, ...]:
@@ -64,4 +73,7 @@ def _as_json(row: Any) -> dict[str, Any]:
         "printed": row.printed or None,
         "agrees": row.agrees,
         "problem": row.problem or None,
+        "averages": {
+            name: {"printed": printed, "follows": round(found, 3)} for name, (printed, found) in row.averages.items()
+        },
     }

@@ -7,8 +7,9 @@ lengths; wAvg(inc) and wAvg(dec) weigh the k-th of n lengths by k and by n + 1 -
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from longreach.harness.errors import ConfigError, DataError
 from longreach.harness.lengths import format_length, parse_length
@@ -52,6 +53,15 @@ def weighted_average(scores: Sequence[float], order: str) -> float:
     return sum(weight * score for weight, score in zip(weights, scores, strict=True)) / sum(weights)
 
 
+ROUNDING = 0.1 + 1e-9
+"""What an average of printed scores may differ by from the printed average."""
+_AVERAGES: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "avg": average,
+    "wavg_inc": partial(weighted_average, order="inc"),
+    "wavg_dec": partial(weighted_average, order="dec"),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
     """One model of a table."""
@@ -68,6 +78,13 @@ class TableRow:
     printed: str
     """The effective length that the table prints; empty if it prints none."""
     problem: str = ""
+    averages: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Column of an average -> what is printed there, and what follows from the scores."""
+
+    @property
+    def wrong_averages(self) -> dict[str, tuple[float, float]]:
+        """Those that the rounding of scores and averages to one decimal does not explain."""
+        return {name: pair for name, pair in self.averages.items() if abs(pair[0] - pair[1]) > ROUNDING}
 
     @property
     def agrees(self) -> bool | None:
@@ -195,7 +212,18 @@ def _row(
         text=printed_form(estimate, min(scores)) if estimate else "",
         printed=next((record[column].strip() for column in _PRINTED_COLUMNS if record.get(column)), ""),
         problem=problem,
+        averages=_averages(record, [score for score in scores.values() if score is not None], where),
     )
+
+
+def _averages(record: Mapping[str, str], scores: Sequence[float], where: str) -> dict[str, tuple[float, float]]:
+    """RULER's averages of a row, as they are printed and as they follow from its scores."""
+    found = {}
+    for name, reckon in _AVERAGES.items():
+        printed = _number(record.get(name), f"{where}, column {name}")
+        if printed is not None and scores:
+            found[name] = (printed, reckon(scores))
+    return found
 
 
 def _name(record: Mapping[str, str]) -> str:

@@ -14,6 +14,8 @@ def test_rows_that_do_not_follow_are_named(capsys: pytest.CaptureFixture[str]) -
     assert run_command(["effective", str(FIXTURES / "ruler_published.csv"), "--definition", "ruler"]) == 0
     out = capsys.readouterr().out
     assert "18 of 22 printed effective lengths follow from the scores (ruler)" in out
+    assert "21 of 22 rows of printed averages follow from the scores" in out
+    assert "  Qwen2.5-14B-Instruct-1M: avg is printed 95.7, and is 95.2" in out
     assert "Qwen3-14B                 64K     the table prints >128K (needs 85.6; 128K 85.1)" in out
 
 

@@ -126,3 +126,12 @@ def test_parameters_are_checked() -> None:
     for params in ({"hops": 0}, {"reserve": "30"}, {"prefill": "maybe"}):
         with pytest.raises(ConfigError, match=next(iter(params))):
             get_task("ruler.vt", **params)
+
+
+def test_the_example_of_2024_stands_as_the_generators_of_that_year_wrote_it() -> None:
+    """nvidia-long-context-eval 26.3, variable_tracking.py: a blank before it, twice two newlines behind its answers."""
+    task = get_task("ruler.vt", variant="2024")
+    point = next(iter(task.points(Grid(lengths=(2048,), depths=(0.5,), n=1))))
+    content = task.sample(point, WordsTokenizer()).messages[-1].content
+    assert re.match(r" Memorize and track [^\n]*\n\n", content)
+    assert re.search(r"they are:  [A-Z]{3}(?: [A-Z]{3}){4}\n\n\n\nMemorize and track ", content)

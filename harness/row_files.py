@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +33,24 @@ Found = tuple[str, Mapping[str, Any] | Broken]
 
 
 def sha_of_file(path: Path) -> str:
-    """SHA-256 of a file, 64 hex digits.
+    """SHA-256 of a file, 64 hex digits; read again only if its size or its time of change is another.
 
     Raises:
         DataError: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        facts = path.stat()
+        return _sha(path, facts.st_size, facts.st_mtime_ns)
     except OSError as error:
         raise DataError(
             f"{path} cannot be read: {error.strerror or error}; check the path and its permissions"
         ) from error
+
+
+@lru_cache(maxsize=256)
+def _sha(path: Path, size: int, changed_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def iter_rows(path: Path) -> Iterator[Found]:

@@ -100,6 +100,7 @@ def read_rows(
     exclude: Iterable[str | int] = (),
     key: str | None = None,
     check: Check | None = None,
+    file: str | None = None,
 ) -> Rows:
     """The rows of a set, checked; read once per process.
 
@@ -111,12 +112,13 @@ def read_rows(
             of the SHA-256 of its JSON, keys sorted, no blanks).
         key: column that names a row.
         check: a look at the values of a row.
+        file: of a folder, only the files of this name, ending left out.
 
     Raises:
         DataError: nothing there, not what was pinned, a bad row (the first is named by file and line), a row to leave
             out that is not there. MissingExtra: a library for the format is not installed.
     """
-    return _read(spec, tuple(columns.items()), tuple((optional or {}).items()), tuple(exclude), key, check)
+    return _read(spec, tuple(columns.items()), tuple((optional or {}).items()), tuple(exclude), key, check, file)
 
 
 @lru_cache(maxsize=64)
@@ -127,8 +129,9 @@ def _read(
     exclude: tuple[str | int, ...],
     key: str | None,
     check: Check | None,
+    file: str | None,
 ) -> Rows:
-    source, sha, license, found = _open(spec)
+    source, sha, license, found = _open(spec, file)
     unused = {str(name) for name in exclude}
     by_digest = any(_DIGEST.fullmatch(name) for name in unused)
     kept: dict[int, Row] = {}
@@ -178,7 +181,7 @@ def digest_of_row(row: Mapping[str, Any]) -> str:
     return hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _open(spec: str) -> tuple[str, str, str, Iterator[Found]]:
+def _open(spec: str, file: str | None) -> tuple[str, str, str, Iterator[Found]]:
     """Source, digest, licence and rows of a spec, each row with file and line."""
     if spec.startswith("hf:"):
         asked = parse_rows(spec)
@@ -189,7 +192,7 @@ def _open(spec: str) -> tuple[str, str, str, Iterator[Found]]:
     path, pinned = _local(spec)
     sha = _digest_of_path(path)
     _check_pin(str(path), sha, pinned)
-    return str(path), sha, "as the file's owner says", _rows_of(path)
+    return str(path), sha, "as the file's owner says", _rows_of(path, file)
 
 
 def _check_pin(source: str, sha: str, pinned: str) -> None:
@@ -233,8 +236,15 @@ def _digest_of_path(path: Path) -> str:
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def _rows_of(path: Path) -> Iterator[Found]:
-    for file in _files(path):
+def _rows_of(path: Path, name: str | None) -> Iterator[Found]:
+    files = _files(path)
+    if path.is_dir() and name is not None:
+        files = tuple(file for file in files if file.stem == name)
+        if not files:
+            raise DataError(
+                f"the folder {path} has no {name} ({', '.join(KINDS)}); give the folder or file that holds it"
+            )
+    for file in files:
         for where, row in iter_rows(file):
             yield f"{where} of {file}", row
 

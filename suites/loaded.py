@@ -57,6 +57,8 @@ class LoadedTask:
     """Where the set is published, `hf:NAME`; the revision is looked up when a run is planned, and pinned."""
     policies: ClassVar[tuple[str, ...]] = ("refuse", "skip")
     check: ClassVar[Check | None] = None
+    per_row: ClassVar[int] = 1
+    """Most questions of one row; sample number = row number x this + question."""
 
     data: str = ""
     """File or folder of the rows, or `hf:NAME@REVISION[/CONFIG][:SPLIT]`; "" = where the set is published."""
@@ -77,6 +79,26 @@ class LoadedTask:
     def cut_above(self) -> int | None:
         """Tokens of the last message above which its middle is cut out; None: never."""
         return None
+
+    def n_parts(self, row: Row) -> int:
+        """Questions of one row, at most `per_row`."""
+        return 1
+
+    def ask_part(self, row: Row, part: int) -> Asked:
+        """The prompt and the target of question `part` of a row."""
+        return self.ask(row)
+
+    @property
+    def file(self) -> str | None:
+        """Of a folder, the file whose rows are read (its name without ending); None: all."""
+        return None
+
+    def require(self) -> None:
+        """Says what to install if a library that scores the answers is missing.
+
+        Raises:
+            MissingExtra: with the command.
+        """
 
     def ask(self, row: Row) -> Asked:
         """The prompt and the target of one row."""
@@ -110,6 +132,7 @@ class LoadedTask:
             exclude=self.exclude,
             key=self.key,
             check=type(self).check,
+            file=self.file,
         )
 
     def points(self, grid: Grid) -> Iterator[Point]:
@@ -117,6 +140,7 @@ class LoadedTask:
         return self.measured_points(grid, WordsTokenizer())
 
     def measured_points(self, grid: Grid, tokenizer: Tokenizer) -> Iterator[Point]:
+        self.require()
         return binned(task_id(self), self.sizes(tokenizer), self.info.reserve, grid)
 
     def sizes(self, tokenizer: Tokenizer) -> Mapping[int, int]:
@@ -125,7 +149,12 @@ class LoadedTask:
         return remembered(
             tokenizer,
             ("rows", task_id(self), mark),
-            lambda: {row.index: self._built(row, tokenizer).n_tokens for row in self.rows().rows if self.keeps(row)},
+            lambda: {
+                row.index * self.per_row + part: self._built(row, part, tokenizer).n_tokens
+                for row in self.rows().rows
+                if self.keeps(row)
+                for part in range(self.n_parts(row))
+            },
         )
 
     def left_out(self, grid: Grid, tokenizer: Tokenizer) -> Iterator[LeftOut]:
@@ -136,7 +165,7 @@ class LoadedTask:
             return
         rows = self.rows()
         named = ", ".join(
-            f"{rows.row(index).where} ({sizes[index] + self.info.reserve:,} tokens with the answer)"
+            f"{rows.row(index // self.per_row).where} ({sizes[index] + self.info.reserve:,} tokens with the answer)"
             for index in long[:NAMED]
         )
         need = sizes[long[0]] + self.info.reserve
@@ -168,24 +197,25 @@ class LoadedTask:
             "digest": rows.digest,
             "source": rows.source,
             "license": rows.license,
-            "rows": sum(map(self.keeps, rows.rows)),
+            "rows": sum(self.n_parts(row) for row in rows.rows if self.keeps(row)),
             "excluded": list(rows.excluded),
             "notes": [*self.notes(), *rows.notes],
         }
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
-        found = replace(self._built(self.rows().row(point.index), tokenizer), point=point)
+        number, part = divmod(point.index, self.per_row)
+        found = replace(self._built(self.rows().row(number), part, tokenizer), point=point)
         need = found.n_tokens + self.info.reserve
         if need > point.length:
             raise InfeasibleCell(
-                f"row {point.index + 1:,} of {self.info.name} needs {need:,} tokens, more than {point.length:,}",
+                f"row {number + 1:,} of {self.info.name} needs {need:,} tokens, more than {point.length:,}",
                 minimum=need,
             )
         return found
 
-    def _built(self, row: Row, tokenizer: Tokenizer) -> Sample:
-        """The sample of a row, whatever the length."""
-        asked = self.ask(row)
+    def _built(self, row: Row, part: int, tokenizer: Tokenizer) -> Sample:
+        """The sample of one question of a row, whatever the length."""
+        asked = self.ask_part(row, part)
         messages, context, extra = asked.messages, asked.context, dict(asked.extra)
         n_tokens = tokenizer.count(tokenizer.render(messages, asked.answer_prefix))
         most = self.cut_above
@@ -200,7 +230,7 @@ class LoadedTask:
         if context is not None:
             extra["context"] = list(context)
         return Sample(
-            point=Point(task=task_id(self), length=0, depth=None, index=row.index, seed=0),
+            point=Point(task=task_id(self), length=0, depth=None, index=row.index * self.per_row + part, seed=0),
             messages=messages,
             target=asked.target,
             choices=asked.choices,
@@ -209,7 +239,6 @@ class LoadedTask:
             tokenizer=tokenizer.name,
             extra=extra | {"row": row.where, "groups": dict(asked.groups) | self._whole("cut" in extra)},
         )
-
 
     def _whole(self, is_cut: bool) -> dict[str, str]:
         """The group that tells rows that were cut from the others, where any may be."""

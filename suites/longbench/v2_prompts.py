@@ -57,16 +57,21 @@ def template(name: str, prompts: str) -> str:
 
 
 def filled(text: str, slots: Mapping[str, str]) -> tuple[str, tuple[int, int] | None]:
-    """A template with its slots filled in one pass, so that a document that holds `$Q$` stays as it is; and [start, end)
-    of the document in it."""
+    """A template with its slots filled, and [start, end) of the document in it."""
+    found, places = one_pass(text, {f"${name}$": value for name, value in slots.items()})
+    return found, places.get("$DOC$")
+
+
+def one_pass(text: str, slots: Mapping[str, str]) -> tuple[str, dict[str, tuple[int, int]]]:
+    """`text` with its slots filled at once, so that a document that holds the name of a slot stays as it is; and
+    [start, end) of what each slot that occurs was filled with."""
     parts: list[str] = []
+    places: dict[str, tuple[int, int]] = {}
     at = length = 0
-    document = None
-    for match in _SLOT.finditer(text):
-        for part in (text[at : match.start()], slots[match[1]]):
-            parts.append(part)
-            length += len(part)
-        if match[1] == "DOC":
-            document = (length - len(slots["DOC"]), length)
+    for match in re.finditer("|".join(map(re.escape, slots)), text):
+        parts += [text[at : match.start()], slots[match[0]]]
+        start = length + match.start() - at
+        length = start + len(slots[match[0]])
+        places[match[0]] = (start, length)
         at = match.end()
-    return "".join(parts) + text[at:], document
+    return "".join(parts) + text[at:], places

@@ -210,13 +210,18 @@ def _settings(value: Any) -> list[tuple[str, str, Any]]:
 
 
 def _parameters(value: Any, entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {param: item for task, param, item in _settings(value) if task in (entry["task"], entry["label"])}
+    return {param: item for task, param, item in _settings(value) if _means(task, entry)}
+
+
+def _means(target: str, entry: Mapping[str, Any]) -> bool:
+    """True if `--set TARGET.param` is for this task: its name, its label, or the suite that its name begins with."""
+    return target in (entry["task"], entry["label"]) or str(entry["task"]).startswith(f"{target}.")
 
 
 def _check_targets(value: Any, entries: list[dict[str, Any]]) -> None:
     known = {name for entry in entries for name in (entry["task"], entry["label"])}
     for task, param, _ in _settings(value):
-        if task not in known:
+        if not any(_means(task, entry) for entry in entries):
             raise BatteryError(
                 f"--set {task}.{param}: task {task!r} is not in this battery; {did_you_mean(task, known)}"
             )

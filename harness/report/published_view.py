@@ -26,7 +26,10 @@ def published_view(estimates: Estimates, config: Mapping[str, Any]) -> dict[str,
 
 def _ruler(summary: RulerSummary) -> dict[str, Any]:
     """Rows as strings, on RULER's scale of 0 to 100."""
-    rows = [[label, *map(_score, scores), counts_text(summary.n[label])] for label, scores in summary.tasks.items()]
+    rows = [
+        [label, *map(_score, scores), counts_text(filter(None, summary.n[label]))]
+        for label, scores in summary.tasks.items()
+    ]
     figures = [
         ("Avg", summary.average),
         ("wAvg(inc)", summary.weighted_inc),
@@ -49,7 +52,7 @@ def _ruler(summary: RulerSummary) -> dict[str, Any]:
         "rows": rows,
         "means": list(map(_score, summary.means)),
         "figures": [f"{name} {_score(value)}" for name, value in figures if value is not None],
-        "effective": f"effective length at {RULER_THRESHOLD}: {summary.effective or 'not stated, the shortest length has no mean'}",
+        "effective": f"effective length at {RULER_THRESHOLD}: {summary.effective or 'not stated, the shortest length that holds all tasks has no mean'}",
         "notes": notes,
     }
 

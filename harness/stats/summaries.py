@@ -45,7 +45,7 @@ class RulerSummary:
     weighted_inc: float | None
     weighted_dec: float | None
     effective: str
-    """As RULER prints it: `64K`, `<4K`, `>128K`; empty if the shortest length has no mean."""
+    """As RULER prints it: `64K`, `<4K`, `>128K`; empty if the shortest length that holds all tasks has no mean."""
     other_text: tuple[str, ...]
     """Labels of tasks on other text than RULER's own."""
 
@@ -125,9 +125,12 @@ def ruler_summary(cells: Sequence[Cell], config: Mapping[str, Any]) -> RulerSumm
     lengths = tuple(sorted({cell.length for cell in cells if cell.task in scores}))
     means = tuple(_mean(scores, length) for length in lengths)
     known = [mean for mean in means if mean is not None]
+    too_short = {entry["length"] for entry in config.get("infeasible") or () if entry["task"] in scores}
+    fitting = [(length, mean) for length, mean in zip(lengths, means, strict=True) if length not in too_short]
     effective = ""
-    if means and means[0] is not None:
-        effective = printed_form(effective_length(lengths, means, "ruler"), lengths[0])
+    if fitting and fitting[0][1] is not None:
+        grid, tested = zip(*fitting, strict=True)
+        effective = printed_form(effective_length(grid, tested, "ruler"), grid[0])
     return RulerSummary(
         lengths=lengths,
         tasks={label: tuple(own.get(length) for length in lengths) for label, own in scores.items()},

@@ -71,6 +71,16 @@ def test_a_length_with_a_task_missing_has_no_mean_and_blocks_longer_ones() -> No
     assert lost is not None and lost.means[-1] is None and lost.tasks["ruler.vt"][-1] is None
 
 
+def test_lengths_that_cannot_hold_every_task_are_not_where_the_effective_length_begins() -> None:
+    cells = [cell for cell in _cells((99.0,) * 6) if (cell.task, cell.length) != ("ruler.qa_2", 4 * K)]
+    blocked, begun = (
+        ruler_summary(cells, _config()),
+        ruler_summary(cells, _config() | {"infeasible": [{"task": "ruler.qa_2", "length": 4 * K}]}),
+    )
+    assert blocked is not None and begun is not None
+    assert (blocked.effective, begun.effective) == ("", ">128K")
+
+
 def test_fewer_tasks_have_no_summary_of_ruler() -> None:
     assert ruler_summary(_cells((99.0,) * 6), _config(TASKS[:-1])) is None
     assert ruler_summary([], {}) is None

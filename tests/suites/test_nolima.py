@@ -92,9 +92,9 @@ def test_a_question_names_its_task() -> None:
 
 
 def test_pairs_are_asked_about_equally_often() -> None:
+    task = get_task("nolima.onehop")
+    assert isinstance(task, Latent)
     for n, least, most in ((4, 80, 2), (10, 90, 4)):  # 104 and 260 samples for 90 pairs
-        task = get_task("nolima.onehop")
-        assert isinstance(task, Latent)
         points = list(task.points(Grid(lengths=(1024,), depths=DEPTHS, n=n)))
         counts = Counter(task.pair_of(point).id for point in points)
         assert len(counts) >= least

@@ -125,7 +125,8 @@ class Sample:
     """Name of the tokenizer that counted."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """JSON. Known keys: needles, question, context ([start, end) of the haystack in the last message) or turns ([first,
-    end) of the messages that are the haystack), recycled, predicted (count before the proof), notes, template (family of
+    end) of the messages that are the haystack), recycled, predicted (count before the proof), proof ("none" where no encode of the
+    whole prompt proved its length), notes, template (family of
     wordings), groups (name -> value: what a row of a published set belongs to), cut ({before, after}: tokens of a text
     that was cut in the middle)."""
 

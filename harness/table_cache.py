@@ -118,11 +118,12 @@ def _load(path: Path, key: str) -> Arrays | None:
 
 def _save(path: Path, key: str, arrays: Arrays) -> None:
     """Writes a file whole or not at all; where that cannot be, nothing is kept and the next one counts again."""
+    whole: dict[str, Any] = {_KEY: np.array(key), **arrays}
     draft = path.with_name(f".{path.stem}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("xb") as file:
-            np.savez(file, **{_KEY: np.array(key)}, **arrays)
+            np.savez(file, **whole)
         draft.replace(path)
         _prune(path.parent)
     except OSError:

@@ -159,6 +159,10 @@ class WithProof(Wrapped):
         self.prove = prove
 
 
+UNPROVEN = {"proof": "none"}
+"""What the `extra` of a sample says that was not encoded as a whole."""
+
+
 def proves(tokenizer: Tokenizer, key: str) -> bool:
     """True if the prompt of the point `key` (hex digits) is to be encoded as a whole: always, unless WithProof says."""
     prove = tokenizer.prove if isinstance(tokenizer, WithProof) else "always"

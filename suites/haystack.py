@@ -11,7 +11,7 @@ from typing import Any
 
 from longreach.harness.errors import ConfigError, DataError, InfeasibleCell
 from longreach.harness.sample import Message, Point, Sample
-from longreach.harness.tokenizer import Tokenizer, proves
+from longreach.harness.tokenizer import UNPROVEN, Tokenizer, proves
 from longreach.suites.corpus import Corpus, get_corpus
 from longreach.suites.joins import PAD, Frame, Needle, count, edges, write
 from longreach.suites.nested import draw_start, own_corpus
@@ -80,6 +80,7 @@ def build(
     budget = point.length - reserve
     depths = [needle.depth for needle in needles]
     unwanted = [text for text in (*absent, *(needle.text for needle in needles)) if text]
+    proven = proves(tokenizer, point.key)
     window: Window | None = None
     missing = error = padding = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
     for tries in range(BUILDS):
@@ -96,7 +97,7 @@ def build(
         n_tokens = predicted + error
         if 0 <= budget - n_tokens <= TOLERANCE:
             messages = (Message(role="user", content="".join((head, *draft.pieces, tail))),)
-            if not proves(tokenizer, point.key):
+            if not proven:
                 break
             n_tokens = tokenizer.count(tokenizer.render(messages, answer_prefix))
             if 0 <= budget - n_tokens <= TOLERANCE:
@@ -127,7 +128,7 @@ def build(
         placed=draft.placed,
         n_tokens=n_tokens,
         tokenizer=tokenizer.name,
-        extra=facts | dict(extra or {}),
+        extra=facts | dict(extra or {}) | ({} if proven else UNPROVEN),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from longreach.harness.errors import DataError, InfeasibleCell
 from longreach.harness.sample import Message, Point, Sample
-from longreach.harness.tokenizer import Tokenizer, innermost, proves
+from longreach.harness.tokenizer import UNPROVEN, Tokenizer, innermost, proves
 from longreach.suites.haystack import AIM, BUILDS, TOLERANCE, frame_of
 from longreach.suites.joins import CONTEXT, count
 
@@ -105,6 +105,7 @@ def fill(
     budget = point.length - reserve
     wanted = budget - frame.n_tokens - AIM
     left, right = frame.prefix[-CONTEXT:], frame.suffix[:CONTEXT]
+    proven = proves(tokenizer, point.key)
     error = missing = 0
     for _ in range(BUILDS):
         made = compose(wanted)
@@ -119,7 +120,7 @@ def fill(
             raise _infeasible(point, reserve, frame.n_tokens, made.n_tokens)
         if 0 <= budget - n_tokens <= TOLERANCE:
             messages = (Message(role="user", content=f"{head}{made.text}{tail}"),)
-            if not proves(tokenizer, point.key):
+            if not proven:
                 break
             n_tokens = tokenizer.count(tokenizer.render(messages, answer_prefix))
             if 0 <= budget - n_tokens <= TOLERANCE:
@@ -148,7 +149,7 @@ def fill(
         placed=made.placed,
         n_tokens=n_tokens,
         tokenizer=tokenizer.name,
-        extra=facts | dict(extra or {}),
+        extra=facts | dict(extra or {}) | ({} if proven else UNPROVEN),
     )
 
 

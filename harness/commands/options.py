@@ -11,7 +11,19 @@ import typer
 from longreach.harness.errors import BatteryError
 from longreach.harness.running.options import SEARCH, Options
 
-SAMPLE_FIELDS = ("lengths", "depths", "samples", "tasks", "seed", "needles", "corpus", "language", "set", "tokenizer")
+SAMPLE_FIELDS = (
+    "lengths",
+    "depths",
+    "samples",
+    "tasks",
+    "seed",
+    "needles",
+    "corpus",
+    "language",
+    "set",
+    "tokenizer",
+    "prove",
+)
 """Options that shape prompts and need no model."""
 ALL_FIELDS = tuple(item.name for item in dataclasses.fields(Options) if item.name not in ("battery", *SEARCH))
 FIND_FIELDS = (*(name for name in ALL_FIELDS if name not in ("depths", "samples")), *SEARCH)

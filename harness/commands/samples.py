@@ -38,6 +38,7 @@ def _show(
     corpus: Annotated[str | None, typer.Option(help="Haystack, as in `run`.")] = None,
     needles: Annotated[str | None, typer.Option(help="Your own needles, as in `run`.")] = None,
     tokenizer: Annotated[str | None, typer.Option(help="As in `run`.")] = None,
+    prove: Annotated[str | None, typer.Option(help="As in `run`.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
     """Print one sample: prompt, target, achieved length and depth."""
@@ -53,6 +54,7 @@ def _show(
         corpus=corpus,
         needles=needles,
         tokenizer=tokenizer,
+        prove=prove,
     )
     for line in show_lines(options, index=index, as_json=as_json):
         typer.echo(line)

@@ -18,6 +18,7 @@ from longreach.harness.report.wording import depth_text, percent
 from longreach.harness.stats.cells import Cell
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.estimates import Estimates
+from longreach.harness.tokenizer import PROVEN_SHARE
 
 
 def view(estimates: Estimates, config: Mapping[str, Any], drawings: Sequence[Drawing]) -> dict[str, Any]:
@@ -102,12 +103,19 @@ def _bar(found: Estimate, estimates: Estimates, config: Mapping[str, Any]) -> di
     }
 
 
+_PROOF = {
+    "sample": f"; one prompt in {PROVEN_SHARE} proven by an encode of the whole of it, the others summed from counted pieces",
+    "never": "; summed from counted pieces, no prompt proven by an encode of the whole of it",
+}
+
+
 def protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Label and value of everything needed to run it again; what is empty is left out."""
     model, tokenizer = config.get("model") or {}, config.get("tokenizer") or {}
     sampling, environment = config.get("sampling") or {}, config.get("environment") or {}
     corpus = config.get("corpus") or {}
     counted = "with the chat template" if tokenizer.get("knows_template") else "without a chat template"
+    proof = _PROOF.get(str(tokenizer.get("prove")), "")
     rows: list[tuple[str, Any]] = [
         ("longreach", config.get("longreach")),
         ("battery", config.get("battery")),
@@ -118,7 +126,7 @@ def protocol(estimates: Estimates, config: Mapping[str, Any]) -> list[tuple[str,
         ("window", model.get("window")),
         ("concurrency", model.get("concurrency")),
         ("length", "tokens of the whole rendered prompt plus the tokens reserved for the answer; k = 1024"),
-        ("tokenizer", f"{tokenizer.get('name')}, counted {counted}" if tokenizer.get("name") else None),
+        ("tokenizer", f"{tokenizer.get('name')}, counted {counted}{proof}" if tokenizer.get("name") else None),
         ("lengths", ", ".join(format_length(length) for length in config.get("lengths") or ())),
         ("depths", ", ".join(depth_text(depth) for depth in config.get("depths") or ())),
         ("samples per cell", _samples(config.get("samples"))),

@@ -9,6 +9,7 @@ from longreach.harness.errors import BatteryError, ConfigError
 from longreach.harness.lengths import parse_depths, parse_length, parse_lengths, split
 from longreach.harness.registry import did_you_mean
 from longreach.harness.running.malformed import refusal, shown
+from longreach.harness.tokenizer import Prove
 
 _ENTRY_KEYS = ("task", "label", "lengths", "depths", "samples")
 _LISTED = (str, int, float, list, tuple, type(None))
@@ -123,6 +124,8 @@ class Battery(_Strict):
     controls: bool = False
     """Also ask each task's questions without the haystack and in a short context; no headline uses them."""
     tokenizer: str | None = None
+    prove: Prove = "always"
+    """Which prompts are encoded as a whole once they are made, to prove their length: all, one in 16, or none."""
     corpus: str | None = None
     needles: str | None = None
     language: str | None = None

@@ -121,7 +121,18 @@ def _narrow(data: dict[str, Any], only: list[str], origin: str) -> dict[str, Any
 
 
 _PLAIN = (
-    *("depths", "seed", "tokenizer", "model", "advertised", "concurrency", "temperature", "top_p", "reasoning_budget"),
+    *(
+        "depths",
+        "seed",
+        "tokenizer",
+        "prove",
+        "model",
+        "advertised",
+        "concurrency",
+        "temperature",
+        "top_p",
+        "reasoning_budget",
+    ),
     *("system", "judge", "cold", "max_cost", "max_tokens", "max_time", "corpus", "needles", "language"),
 )
 

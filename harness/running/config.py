@@ -71,6 +71,7 @@ def make_config(
             "name": tokenizer.name,
             "knows_template": tokenizer.knows_template,
             "is_estimate": tokenizer.is_estimate,
+            "prove": battery.prove,
         },
         "sampling": {
             "temperature": settings.temperature,
@@ -262,6 +263,7 @@ def battery_of_config(config: Mapping[str, Any], origin: str) -> dict[str, Any]:
             "description": config.get("description", ""),
             "tasks": tasks,
             "tokenizer": config["tokenizer"]["spec"],
+            "prove": config["tokenizer"].get("prove", "always"),
             "model": model["spec"],
             "model_args": model["args"],
             "concurrency": model["concurrency"],

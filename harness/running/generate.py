@@ -29,7 +29,7 @@ _PER_GROUP = 16
 def _planned(options: Options) -> tuple[Battery, Plan, Tokenizer]:
     battery = load_battery(options)
     tasks = resolve_tasks(battery)
-    tokenizer = with_system(default_tokenizer(battery.tokenizer), battery.system)
+    tokenizer = with_system(default_tokenizer(battery.tokenizer), battery.system, prove=battery.prove)
     return battery, make_plan(battery, tasks, tokenizer, window=None), tokenizer
 
 
@@ -147,11 +147,12 @@ def show_lines(options: Options, *, index: int, as_json: bool) -> Iterator[str]:
         yield sample.answer_prefix
     yield "---"
     estimated = " (lengths estimated)" if tokenizer.is_estimate else ""
+    unproven = " (summed, not proven)" if "proof" in sample.extra else ""
     yield f"task {sample.point.task}, sample {sample.point.index}, seed {sample.point.seed}"
     yield f"target: {', '.join(sample.target)}"
     yield (
         f"length: {sample.n_tokens} prompt tokens + {task.info.reserve} reserved = {sample.n_tokens + task.info.reserve} "
-        f"of {sample.point.length}, by {sample.tokenizer}{estimated}"
+        f"of {sample.point.length}, by {sample.tokenizer}{estimated}{unproven}"
     )
     if sample.point.depth is not None:
         yield f"depth: {', '.join(f'{depth:.4f}' for depth in sample.placed)} (asked for {sample.point.depth:g})"

@@ -64,6 +64,12 @@ class Options:
         default=None,
         metadata=_option("tiktoken:NAME, hf:PATH_OR_ID, bytes, words, server. Default: the model's own.", panel=_WHAT),
     )
+    prove: Any = field(
+        default=None,
+        metadata=_option(
+            "Encode each finished prompt to prove its length: always (default), sample (one in 16), never.", panel=_WHAT
+        ),
+    )
     out: Any = field(
         default=None,
         metadata=_option("Run folder (default runs/<battery>-<model>).", alias="--output-path", panel=_WHAT),

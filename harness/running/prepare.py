@@ -120,7 +120,8 @@ def assemble(options: Options, battery: Battery, make: Planner) -> Prepared:
     tasks = resolve_tasks(battery)
     given = given_tokenizer(battery)
     model, spec = resolve_model(battery, given)
-    tokenizer = with_system(given or model.tokenizer or WordsTokenizer(), battery.system, cold=battery.cold)
+    own = given or model.tokenizer or WordsTokenizer()
+    tokenizer = with_system(own, battery.system, cold=battery.cold, prove=battery.prove)
     prepared = Prepared(
         options=options,
         battery=battery,

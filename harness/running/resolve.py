@@ -18,7 +18,7 @@ from longreach.harness.running.redact import holds_redacted, redact_mapping
 from longreach.harness.running.salt import WithSalt
 from longreach.harness.sample import Point, digest
 from longreach.harness.task import Loaded, Task, task_id
-from longreach.harness.tokenizer import Tokenizer, WithSystem, WordsTokenizer
+from longreach.harness.tokenizer import Prove, Tokenizer, WithProof, WithSystem, WordsTokenizer, innermost
 
 DEFAULT_MODEL = "llamacpp:smollm2"
 NO_EFFECT = frozenset({"concurrency", "timeout_s", "api_key_env", "n_threads", "device"})
@@ -262,18 +262,22 @@ def resolve_judge(battery: Battery) -> Model | None:
     return model
 
 
-def with_system(tokenizer: Tokenizer, system: str | None, *, cold: bool = False) -> Tokenizer:
-    """The tokenizer, counting the user's system prompt too if there is one, and the salt of cold prompts."""
+def with_system(tokenizer: Tokenizer, system: str | None, *, cold: bool = False, prove: Prove = "always") -> Tokenizer:
+    """The tokenizer, counting the user's system prompt too if there is one, and the salt of cold prompts.
+
+    Args:
+        prove: which prompts are encoded as a whole.
+    """
     if cold:
         tokenizer = WithSalt(tokenizer)
-    return WithSystem(tokenizer, system) if system else tokenizer
+    if system:
+        tokenizer = WithSystem(tokenizer, system)
+    return tokenizer if prove == "always" else WithProof(tokenizer, prove)
 
 
 def plain_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
     """What `with_system` was given."""
-    while isinstance(tokenizer, WithSystem | WithSalt):
-        tokenizer = tokenizer.inner
-    return tokenizer
+    return innermost(tokenizer)
 
 
 def resolve_price(battery: Battery, model: Model) -> Price:

@@ -137,4 +137,6 @@ def _tokenizer(config: Mapping[str, Any]) -> Tokenizer:
     if tokenizer.name != known["name"]:
         raise RunFolderError(f"the run counted with {known['name']!r}, but {tokenizer.name!r} is what can be had now")
     sampling = config["sampling"]
-    return with_system(tokenizer, sampling["system"], cold=sampling.get("cold", False))
+    return with_system(
+        tokenizer, sampling["system"], cold=sampling.get("cold", False), prove=known.get("prove", "always")
+    )

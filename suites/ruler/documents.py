@@ -72,7 +72,7 @@ class Stored(Sequence[str]):
     """Strings out of one array of UTF-8 bytes; each is made when it is first asked for."""
 
     def __init__(self, data: NDArray[np.uint8], ends: Ints) -> None:
-        self._data = memoryview(data)
+        self._data = data.data
         self._ends = [0, *ends.tolist()]
         self._made: dict[int, str] = {}
 

@@ -1,5 +1,6 @@
 """RULER's needle tasks: its literal text, unique keys and values, positions, strict and published scores."""
 
+import dataclasses
 import re
 from collections import Counter
 
@@ -9,7 +10,7 @@ from longreach.harness.errors import ConfigError
 from longreach.harness.model import Response
 from longreach.harness.registry import get_task
 from longreach.harness.sample import Grid, Sample
-from longreach.harness.tokenizer import WithProof, WordsTokenizer
+from longreach.harness.tokenizer import PROVEN_SHARE, WithProof, WordsTokenizer
 from longreach.suites.filler import NOISE
 from longreach.suites.ruler.niah import DEPTHS, NiahMultikey2, NiahMultivalue, NiahSingle1
 
@@ -111,8 +112,11 @@ def test_a_prompt_without_proof_is_the_same_prompt() -> None:
     for task in (NiahMultikey2(), NiahSingle1()):
         for point in task.points(Grid(lengths=(4096,), depths=(0.5,), n=4)):
             proven = task.sample(point, WordsTokenizer())
-            assert task.sample(point, WithProof(WordsTokenizer(), "never")) == proven
-            assert task.sample(point, WithProof(WordsTokenizer(), "sample")) == proven
+            bare = task.sample(point, WithProof(WordsTokenizer(), "never"))
+            assert bare.extra == {**proven.extra, "proof": "none"}
+            assert dataclasses.replace(bare, extra=proven.extra) == proven
+            thinned = task.sample(point, WithProof(WordsTokenizer(), "sample"))
+            assert thinned == (bare if int(point.key, 16) % PROVEN_SHARE else proven)
 
 
 def test_a_needle_task_without_essays_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from longreach.harness.cli import run_command
 from longreach.harness.registry import get_task
+from longreach.harness.running.attempts import Policy
 from longreach.harness.sample import Message
 
 GRID = ["--tasks", "niah.single", "--lengths", "512", "--depths", "0.5", "--samples"]
@@ -109,6 +110,31 @@ def test_4_model_or_server_unusable(
     code, said = command("run", *GRID, 2, "--model", "openai:m", "--base-url", server.url, "--out", "a")
     assert (code, says in said) == (4, True), said
     assert len(server.requests) == 1
+
+
+def test_4_a_server_that_never_answers_is_given_up_at_its_first_request(
+    command: Command, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longreach.harness.running.conduct.Policy", lambda: Policy(base_s=0.01, first_s=0.1))
+    server.reply(500, {"error": {"message": "out of order"}})
+    code, said = command("run", *GRID, 2, "--model", "openai:m", "--base-url", server.url, "--out", "a")
+    assert (code, "answers no request, not even a short one" in said, "out of order" in said) == (4, True, True)
+    assert 3 <= len(server.requests) <= 6
+
+
+def test_0_a_server_that_says_when_it_will_be_ready_is_waited_for(
+    command: Command, server: Any, fault_server: Any
+) -> None:
+    class Loading(fault_server.Oracle):  # type: ignore[name-defined, misc]
+        async def reply(self, sent: Any) -> Any:
+            if server.n_requests <= 6:
+                error = {"error": {"message": "Loading model"}}
+                return fault_server.Reply(status=503, body=error, headers={"retry-after-ms": "20"})
+            return await super().reply(sent)
+
+    server.oracle = Loading(solve=solve)
+    code, _ = command("run", *GRID, 2, "--model", "openai:m", "--base-url", server.url, "--out", "a")
+    assert (code, server.n_requests) == (0, 6 + 3 + 2)
 
 
 def test_4_nobody_answers(command: Command) -> None:

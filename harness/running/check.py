@@ -41,9 +41,12 @@ class Checker:
     reasoning_budget: int = 0
     temperature: float = 0.0
     policy: Policy = field(default_factory=lambda: Policy(tries=3))
+    patience: Policy = field(default_factory=lambda: Policy(tries=3))
+    """For the short canaries: the first requests that an endpoint sees."""
     admit: Callable[[int, int], bool] = lambda n_prompt, n_output: True
     """May a request of so many tokens be sent? Caps say no."""
     found: Checked = field(default_factory=Checked, init=False)
+    _gate: Gate = field(default_factory=lambda: Gate(asyncio.Event()), init=False)
     _short: list[tuple[int, int]] = field(default_factory=list, init=False)
 
     async def short(self) -> None:
@@ -51,7 +54,7 @@ class Checker:
         found, right = self.found, 0
         for n_tokens, end in zip(SHORT, ENDS, strict=True):
             canary = make_canary(n_tokens, self.tokenizer)
-            response = await self._ask(canary, end)
+            response = await self._ask(canary, end, self.patience)
             right += canary.is_found(end, response.text)
             found.streaming = found.streaming or response.ttft_s is not None
             found.reasoning = found.reasoning or bool(response.reasoning)
@@ -125,7 +128,7 @@ class Checker:
         self.found.readings.append(reading)
         return reading
 
-    async def _ask(self, canary: Canary, end: End, **fields: Any) -> Response:
+    async def _ask(self, canary: Canary, end: End, policy: Policy | None = None, **fields: Any) -> Response:
         n_tokens = self._count(canary, end)
         request = Request(
             messages=canary.messages(end),
@@ -137,7 +140,7 @@ class Checker:
         if not self.admit(n_tokens, request.max_new_tokens):
             raise ModelError("a limit of this run leaves no room for the canaries")
         self.found.requests += 1
-        answer = await ask(self.model, request, policy=self.policy, gate=Gate(asyncio.Event()), rng=random.Random(0))
+        answer = await ask(self.model, request, policy=policy or self.policy, gate=self._gate, rng=random.Random(0))
         if answer.response is None:
             raise answer.error or ModelError("no answer came")
         if answer.response.n_cached_tokens is not None:
@@ -185,6 +188,11 @@ async def check_before_run(
     except ModelUnusable:
         raise
     except ModelError as error:
+        if error.transient:
+            raise ModelUnusable(
+                f"{_host(checker.model)} answers no request, not even a short one ({error}); check the server, then repeat "
+                f"the command"
+            ) from error
         say(f"the canaries could not be sent ({error}); the run goes on without them")
         return None
     checker.found.facts = dict(checker.model.facts)

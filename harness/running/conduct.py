@@ -130,6 +130,7 @@ class Conductor:
             tokenizer=plain_tokenizer(prepared.tokenizer),
             reasoning_budget=prepared.settings.reasoning_budget,
             temperature=prepared.settings.temperature,
+            patience=Policy(),
             admit=admit,
         )
         known = old["model"]["facts"].get("check") if old is not None else None

@@ -23,6 +23,7 @@ class ImportedTask:
     capability: Capability
     family: str
     chance: float = 0.0
+    version: int = 1
     source: str = ""
     own: Mapping[str, Any] | None = None
     """Our own task that ran elsewhere: {"task": name, "params": {...}, "id": task id}."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longreach.adapters.results.shared import files_below, texts, whole
+from longreach.adapters.results.shared import files_below, is_own, own_task, texts, whole
 from longreach.harness.errors import DataError, MissingExtra
 from longreach.harness.imported import ImportedRun, ImportedSample, ImportedTask, as_score
 
@@ -95,23 +95,10 @@ def _take(path: Path, header: Any, sample: Any, number: int, found: _Gathered) -
 
 
 def _task(name: str, facts: Mapping[str, Any]) -> ImportedTask:
-    own = facts.get("longreach")
-    if isinstance(own, Mapping):
-        return own_task(own)
+    if is_own(facts):
+        return own_task(facts)
     return ImportedTask(
         label=f"inspect:{name.rpartition('/')[2]}", capability="retrieval", family="needle", source=f"Inspect, {name}"
-    )
-
-
-def own_task(own: Mapping[str, Any]) -> ImportedTask:
-    """One of our own tasks that ran elsewhere."""
-    return ImportedTask(
-        label=str(own["label"]),
-        capability=own["capability"],
-        family=str(own["family"]),
-        chance=float(own.get("chance") or 0.0),
-        source=str(own.get("source") or "own"),
-        own={"task": own["task"], "params": dict(own.get("params") or {}), "id": own["id"]},
     )
 
 
@@ -129,8 +116,7 @@ def _sample(task: ImportedTask, facts: Mapping[str, Any], length: int, sample: A
         outcome, error = "failed", "Inspect logged no score for this sample"
     elif value == "N" or not text.strip():
         outcome, score = "no_answer", 0.0
-    given = facts.get("longreach")
-    own: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    own = facts if is_own(facts) else {}
     return ImportedSample(
         task=task.label,
         length=length,

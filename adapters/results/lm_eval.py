@@ -5,7 +5,7 @@ named by length and hold -1 for every other length: a sentinel, never a score. O
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ class _Gathered:
     strange: list[str] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
-    tokenizers: dict[str, None] = field(default_factory=dict)
+    tokenizers: dict[str, str | None] = field(default_factory=dict)
+    """Name -> SPEC."""
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -57,6 +58,7 @@ def read(paths: Sequence[Path]) -> ImportedRun:
         samples=found.samples,
         rows=found.rows,
         tokenizer=next(iter(found.tokenizers)) if len(found.tokenizers) == 1 else "as each task of lm-eval counts",
+        tokenizer_spec=next(iter(found.tokenizers.values())) if len(found.tokenizers) == 1 else None,
         facts=found.facts,
         notes=tuple(found.notes),
         not_understood=tuple(found.strange),
@@ -88,7 +90,7 @@ def _file(path: Path, data: Mapping[str, Any], found: _Gathered) -> None:
 def _log(path: Path, task: str, config: Mapping[str, Any], found: _Gathered) -> None:
     wanted: str | None = None
     others = 0
-    for number, line in _in_order(path):
+    for number, line in read_lines(path):
         name = str(line.get("filter", "none"))
         wanted = wanted or name
         if name != wanted:
@@ -100,15 +102,10 @@ def _log(path: Path, task: str, config: Mapping[str, Any], found: _Gathered) -> 
             continue
         found.samples.append(_sample(line, decoded))
         found.tasks[decoded.task.label] = decoded.task
-        found.tokenizers[decoded.tokenizer] = None
+        found.tokenizers[decoded.tokenizer] = decoded.tokenizer_spec
         found.notes |= {decoded.note: None} if decoded.note else {}
     if others:
         found.notes[f"{task}: the filter {wanted!r} counts; {others:,} lines of other filters are left out."] = None
-
-
-def _in_order(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Lines by document, so that the first filter is the same one for all."""
-    yield from read_lines(path)
 
 
 def _sample(line: Mapping[str, Any], found: Decoded) -> ImportedSample:

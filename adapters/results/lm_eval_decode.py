@@ -10,7 +10,7 @@ from typing import Any
 
 from longreach.adapters.results.longbench_v2 import CLASSES
 from longreach.adapters.results.ruler import FAMILIES
-from longreach.adapters.results.shared import texts, whole
+from longreach.adapters.results.shared import is_own, own_task, texts, whole
 from longreach.harness.imported import ImportedTask, SummaryRow, as_score
 
 RULER_NAMES = {
@@ -43,6 +43,7 @@ class Decoded:
     n_tokens: int | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
     tokenizer: str = "as lm-eval's task was given it"
+    tokenizer_spec: str | None = None
     note: str = ""
     needs_text: bool = True
     """An empty reply is `no_answer`; choices are read off log-likelihoods instead."""
@@ -54,6 +55,8 @@ def decode(task: str, config: Mapping[str, Any], line: Mapping[str, Any]) -> Dec
     index = line.get("doc_id")
     if not isinstance(doc, Mapping) or not isinstance(index, int) or isinstance(index, bool):
         return "no `doc` or no `doc_id`"
+    if is_own(doc):
+        return _own(doc, line)
     if task in RULER_NAMES:
         return _ruler(task, doc, index, line)
     if task.startswith("babilong"):
@@ -97,6 +100,26 @@ def _task(task: str, label: str = "") -> ImportedTask:
         return ImportedTask(label=label, capability="reasoning", family="stories", source=source)
     chance = 0.25 if task.startswith("longbench2") else 0.0
     return ImportedTask(label=label, capability="documents", family="documents", chance=chance, source=source)
+
+
+def _own(doc: Mapping[str, Any], line: Mapping[str, Any]) -> Decoded:
+    return Decoded(
+        task=own_task(doc),
+        length=doc["length"],
+        depth=doc["depth"],
+        index=doc["index"],
+        seed=doc["seed"],
+        score=as_score(line.get("score")),
+        published=as_score(line.get("score_published")),
+        parts={name: value for name, value in (doc.get("parts") or {}).items() if as_score(value) is not None},
+        target=texts(doc.get("target")),
+        placed=tuple(doc.get("placed") or ()),
+        prompt_sha256=doc.get("prompt_sha256"),
+        n_tokens=whole(doc.get("n_tokens")),
+        groups=dict(doc.get("groups") or {}),
+        tokenizer=str(doc["tokenizer"]),
+        tokenizer_spec=doc.get("tokenizer_spec"),
+    )
 
 
 def _ruler(task: str, doc: Mapping[str, Any], index: int, line: Mapping[str, Any]) -> Decoded | str:

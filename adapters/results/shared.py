@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from longreach.adapters.bridge import SCHEMA
 from longreach.harness.errors import DataError
+from longreach.harness.imported import ImportedTask
 
 
 def files_below(paths: Sequence[Path], *patterns: str) -> list[Path]:
@@ -105,6 +107,24 @@ def whole(value: object) -> int | None:
     if isinstance(value, float):
         value = int(value) if value.is_integer() else None
     return value if isinstance(value, int) and value > 0 else None
+
+
+def is_own(doc: Mapping[str, Any]) -> bool:
+    """True for what `bridge.doc_of` writes: a sample of one of our own tasks that ran elsewhere."""
+    return doc.get("longreach") == SCHEMA and isinstance(doc.get("task_id"), str)
+
+
+def own_task(doc: Mapping[str, Any]) -> ImportedTask:
+    """The task of such a sample."""
+    return ImportedTask(
+        label=str(doc["label"]),
+        capability=doc["capability"],
+        family=str(doc["family"]),
+        chance=float(doc["chance"]),
+        version=int(doc["version"]),
+        source="own",
+        own={"task": doc["task"], "params": dict(doc["params"]), "id": doc["task_id"]},
+    )
 
 
 def _short(error: BaseException) -> str:

@@ -258,7 +258,8 @@ def grade(task: Task, sample: Sample, reply: str) -> Graded:
     """Takes inline reasoning off the reply and scores the rest; nothing left is worth 0."""
     split = ThinkSplitter()
     split.feed(reply)
-    if not split.answer.strip():
-        return Graded(outcome="no_answer", score=Score(value=0.0), text="")
-    score = task.score(sample, Response(text=split.answer, reasoning=split.reasoning or None, finish=None))
-    return Graded(outcome="scored", score=score, text=split.answer)
+    text = split.answer if split.answer.strip() else ""
+    score = task.score(sample, Response(text=text, reasoning=split.reasoning or None, finish=None))
+    if not text:
+        return Graded(outcome="no_answer", score=replace(score, value=0.0), text="")
+    return Graded(outcome="scored", score=score, text=text)

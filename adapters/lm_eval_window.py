@@ -32,10 +32,16 @@ def window_of(lm: Any, args: Mapping[str, Any]) -> int | None:
         known = getattr(lm, "max_length", None)
         return int(known) if isinstance(known, int | float) else stated
     if args.get("base_url"):
-        if str(args.get("tokenized_requests", True)) == "False" or str(args.get("tokenizer_backend")) == "None":
+        if not _sends_tokens(args):
             return stated
         return (stated or API_DEFAULT) - 1
     return stated or _of_folder(args.get("pretrained"))
+
+
+def _sends_tokens(args: Mapping[str, Any]) -> bool:
+    """Whether a model behind an address gets token ids, which lm-eval cuts, and not text."""
+    is_text = str(args.get("tokenized_requests", True)) == "False"
+    return not is_text and str(args.get("tokenizer_backend", "")).lower() != "none"
 
 
 def _stated(args: Mapping[str, Any]) -> int | None:

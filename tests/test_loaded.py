@@ -66,6 +66,13 @@ LOADERS = (
     Loader("mrcr.openai", "mrcr_openai.jsonl", {"answer": "no marker"}, {"needles": 2}),
     Loader("mrcr.openai", "mrcr_openai.jsonl", {"prompt": "[1, 2, 3]"}, {"needles": 2, "merge": True}),
     Loader("mrcr.google_v2", "mrcr_google.jsonl", {"answer": "short"}, {"needles": 2}),
+    Loader("babilong.qa1", "babilong_qa1.jsonl", {"target": " "}),
+    Loader("babilong.qa8", "babilong_qa8.jsonl", {"input": 3}),
+    Loader("litm.kv_rows", "litm_kv.jsonl", {"key": "another"}),
+    Loader("litm.kv_rows", "litm_kv.jsonl", {"value": "another"}, {"gold_index": 2}),
+    Loader("litm.multi_doc_rows", "litm_multi_doc.jsonl", {"answers": []}),
+    Loader("helmet.json_kv_rows", "helmet_json_kv.jsonl", {"demos": [["a"]]}),
+    Loader("helmet.rag_rows", "helmet_rag.jsonl", {"ctxs": [{"title": "a"}]}),
     Loader("graphwalks.openai", "graphwalks.jsonl", {"problem_type": "dfs"}),
 )
 WORDS = WordsTokenizer()

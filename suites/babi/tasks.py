@@ -40,7 +40,7 @@ DEPARTURES = (
     "Labels are equally frequent, and every supporting fact is needed for the answer.",
     "The headline score looks for whole words in all of the answer; BABILong's rule is `score_published`, faults included.",
 )
-_SUMMARIES = {
+SUMMARIES = {
     "qa1": "where somebody is: one supporting fact",
     "qa2": "where a thing is: two supporting facts",
     "qa3": "where a thing was before: three supporting facts",
@@ -96,7 +96,7 @@ class Babi:
             family="story",
             reserve=RESERVE,
             chance=1 / (len(NUMBERS) if self.task == "qa8" else len(LABELS[self.task])),
-            summary=_SUMMARIES[self.task],
+            summary=SUMMARIES[self.task],
             source=SOURCE,
             departures=DEPARTURES,
         )

@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
@@ -187,6 +188,19 @@ def exporter(tool: str) -> Callable[..., dict[str, list[str]]]:
     if tool not in found:
         raise UnknownName(f"there is no exporter for {tool!r}; {did_you_mean(tool, found)}")
     write: Callable[..., dict[str, list[str]]] = found[tool].load()
+    return write
+
+
+def results_writer(tool: str) -> Callable[..., list[Path]]:
+    """The function that writes a run's samples in the form of `tool`: write(folder, records, config, stamp) -> files.
+
+    Raises:
+        UnknownName: nobody writes that format.
+    """
+    found = {point.name: point for point in reversed(_points("longreach.results"))}
+    if tool not in found:
+        raise UnknownName(f"nobody writes results for {tool!r}; {did_you_mean(tool, found)}")
+    write: Callable[..., list[Path]] = found[tool].load()
     return write
 
 

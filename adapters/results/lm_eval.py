@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longreach.adapters.results.lm_eval_decode import Decoded, decode, rows_of, tasks_of
+from longreach.adapters.results.lm_eval_decode import Decoded, decode, outcome_of, rows_of, tasks_of
 from longreach.adapters.results.shared import as_text, files_below, read_json, read_lines, texts
 from longreach.harness.errors import DataError
 from longreach.harness.imported import ImportedRun, ImportedSample, ImportedTask, SummaryRow
+from longreach.harness.record import COUNTED
 
 _STAMP = re.compile(r"results_(.+)\.json$")
 
@@ -112,24 +113,16 @@ def _sample(line: Mapping[str, Any], found: Decoded) -> ImportedSample:
     replies = line.get("filtered_resps")
     reply = replies[0] if isinstance(replies, Sequence) and not isinstance(replies, str) and replies else replies
     text = as_text(reply)
-    if found.score is None:
-        return _made(line, found, text, outcome="failed", error="lm-eval logged no score for this sample")
-    if not found.needs_text or text.strip():
-        return _made(line, found, text)
-    return _made(line, found, text, outcome="no_answer", score=0.0)
-
-
-def _made(line: Mapping[str, Any], found: Decoded, text: str, **changed: Any) -> ImportedSample:
-    given = {"outcome": "scored", "score": found.score, "error": None} | changed
-    if given["outcome"] == "failed":
-        given["score"] = None
+    outcome, error = outcome_of(found, text)
     return ImportedSample(
         task=found.task.label,
         length=found.length,
         depth=found.depth,
         index=found.index,
         seed=found.seed,
-        published=found.published if given["outcome"] != "failed" else None,
+        outcome=outcome,
+        score=None if outcome not in COUNTED else found.score if outcome == "scored" else 0.0,
+        published=found.published if outcome in COUNTED else None,
         parts=found.parts,
         text=text,
         target=found.target or texts(line.get("target")),
@@ -137,5 +130,5 @@ def _made(line: Mapping[str, Any], found: Decoded, text: str, **changed: Any) ->
         prompt_sha256=found.prompt_sha256,
         n_tokens=found.n_tokens,
         groups=found.groups,
-        **given,
+        error=error,
     )

@@ -12,6 +12,7 @@ from longreach.adapters.results.longbench_v2 import CLASSES
 from longreach.adapters.results.ruler import FAMILIES
 from longreach.adapters.results.shared import is_own, own_task, texts, whole
 from longreach.harness.imported import ImportedTask, SummaryRow, as_score
+from longreach.harness.record import COUNTED, OUTCOMES, Outcome
 
 RULER_NAMES = {
     **{name: name for name in FAMILIES if name.startswith("niah")},
@@ -45,6 +46,8 @@ class Decoded:
     tokenizer: str = "as lm-eval's task was given it"
     tokenizer_spec: str | None = None
     note: str = ""
+    outcome: Outcome | None = None
+    """As our own task noted it; None where the other tool has no such word."""
     needs_text: bool = True
     """An empty reply is `no_answer`; choices are read off log-likelihoods instead."""
 
@@ -66,6 +69,17 @@ def decode(task: str, config: Mapping[str, Any], line: Mapping[str, Any]) -> Dec
     if task.startswith("longbench"):
         return _longbench(task, doc, index, line)
     return f"the task {task!r} names no length"
+
+
+def outcome_of(found: Decoded, text: str) -> tuple[Outcome, str | None]:
+    """What became of a sample, and the error if it has no score."""
+    if found.outcome is not None and found.outcome not in COUNTED:
+        return found.outcome, f"logged as {found.outcome}"
+    if found.score is None:
+        return "failed", "lm-eval logged no score for this sample"
+    if found.outcome is not None:
+        return found.outcome, None
+    return ("no_answer" if found.needs_text and not text.strip() else "scored"), None
 
 
 def rows_of(task: str, metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[list[SummaryRow], list[str]]:
@@ -117,6 +131,7 @@ def _own(doc: Mapping[str, Any], line: Mapping[str, Any]) -> Decoded:
         prompt_sha256=doc.get("prompt_sha256"),
         n_tokens=whole(doc.get("n_tokens")),
         groups=dict(doc.get("groups") or {}),
+        outcome=doc["outcome"] if doc.get("outcome") in OUTCOMES else None,
         tokenizer=str(doc["tokenizer"]),
         tokenizer_spec=doc.get("tokenizer_spec"),
     )

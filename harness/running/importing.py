@@ -1,4 +1,4 @@
-"""`longreach import`: results of another tool as a run folder like any other, marked with where they come from."""
+"""Results across the border: of another tool as a run folder, marked with its origin; of a run in another tool's form."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from longreach.harness.errors import ConfigError, RunFolderError
 from longreach.harness.imported import ImportedRun, ImportedSample, ImportedTask, SummaryRow, deduplicated
 from longreach.harness.record import Record
-from longreach.harness.registry import importer
+from longreach.harness.registry import importer, results_writer
 from longreach.harness.running.config import SCHEMA
 from longreach.harness.running.results import write_results
-from longreach.harness.running.store import CONFIG, open_store, read_config, write_config
+from longreach.harness.running.store import CONFIG, open_store, read_config, read_records, write_config
 from longreach.harness.sample import digest
 
 if TYPE_CHECKING:
@@ -74,6 +74,23 @@ def import_results(tool: str, paths: Sequence[Path], out: Path, *, model: str | 
         not_understood=found.not_understood,
         notes=found.notes,
     )
+
+
+def export_results(tool: str, run: Path, folder: Path) -> list[Path]:
+    """The samples of a run as files that `tool` would have written; returns the files.
+
+    Raises:
+        RunFolderError: not a run folder. ConfigError: the folder cannot be written, or holds such files.
+    """
+    write = results_writer(tool)
+    config, records = read_config(run), read_records(run)
+    if folder.is_dir() and any(folder.glob("results_*.json")):
+        raise ConfigError(f"{folder} holds results already; name another folder")
+    stamp = max((record.at for record in records.values()), default="").partition("+")[0].replace(":", "-")
+    try:
+        return write(folder, list(records.values()), config, f"{stamp or 'empty'}.000000")
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be written ({error.strerror or error}); name another one") from error
 
 
 def _refuse_mixture(old: Mapping[str, Any], new: Mapping[str, Any], out: Path) -> None:

@@ -85,3 +85,19 @@ def test_one_card_of_three_origins_tells_them_apart(ruler: Path, tmp_path: Path)
     assert "PARTLY IMPORTED: WITH VENDOR-REPORTED ROWS" in text
     assert "80 of 92 samples were imported (ruler), not run here." in text
     assert "| `RULER` | 128k | 20.0% | 500 | vendor |" in text
+
+
+def test_a_run_through_the_files_of_lm_eval_and_back_has_the_same_cells(tmp_path: Path) -> None:
+    run, files, back = (tmp_path / name for name in ("run", "files", "back"))
+    profile = tmp_path / "p.yaml"
+    profile.write_text("retrieval: {1k: 0.9, 4k: 0.5}\nreasoning: {1k: 0.7}\n")
+    options = ["--tasks", "niah.single,niah.distractor,ruler.vt", "--lengths", "1k,2k", "--samples", "3", "--out", str(run)]
+    assert run_command(["run", "--model", f"sim:{profile}", *options]) == 0
+    assert run_command(["export", "lm-eval-results", str(run), str(files)]) == 0
+    assert run_command(["export", "lm-eval-results", str(run), str(files)]) == 2  # they are there already
+    assert run_command(["import", "lm-eval", str(files), "--out", str(back)]) == 0
+    cells = [{(c["task"], c["length"], c["depth"]): c for c in _card(folder)["cells"]} for folder in (run, back)]  # type: ignore[attr-defined]
+    assert cells[0] == cells[1]
+    assert len(cells[0]) == 46
+    assert run_command(["verify", str(back)]) == 0
+    assert (_card(back)["simulated"], _card(run)["model"]) == (True, _card(back)["model"])

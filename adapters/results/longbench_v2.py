@@ -89,7 +89,7 @@ def _sample(row: Mapping[str, Any], index: int) -> ImportedSample:
         outcome="scored" if text.strip() else "no_answer",
         score=float(right) if text.strip() else 0.0,
         published=float(right),
-        parts={"unparsed": float(row.get("pred") is None)},
+        parts={"unparsed_published": float(row.get("pred") is None)},
         text=text,
         target=(str(row["answer"]),),
         groups={

@@ -112,6 +112,8 @@ def united(runs: Sequence[RunFolder]) -> tuple[dict[str, Any], list[Record]]:
         ],
     }
     config["infeasible"] = _infeasible(runs, config["planned"])
+    if data := {entry["task"]: dict(entry) for run in reversed(runs) for entry in run.config.get("data") or ()}:
+        config["data"] = list(data.values())
     return config, [record for record, _ in chosen.values()]
 
 

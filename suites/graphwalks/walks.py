@@ -80,6 +80,9 @@ class _Walks:
     def points(self, grid: Grid) -> Iterator[Point]:
         return grid.points(task_id(self), by_depth=False)
 
+    def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
+        raise NotImplementedError
+
     def _sample(self, point: Point, tokenizer: Tokenizer, core: Core, question: str) -> Sample:
         named = names(CORE_NAMES)
         gold = tuple(named[node] for node in core.gold)

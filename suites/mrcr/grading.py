@@ -20,6 +20,17 @@ def reference_ratio(answer: str, gold: str, marker: str) -> float:
     return sequence_ratio(answer.removeprefix(marker), gold) if answer.startswith(marker) else 0.0
 
 
+def mean_ratio(gold: str, others: Sequence[str]) -> float:
+    """Mean ratio of the other replies to the one that is wanted."""
+    return sum(sequence_ratio(other, gold) for other in others) / len(others)
+
+
+def floor_of(gold: str, others: Sequence[str]) -> float:
+    """Expected ratio of one of the N replies drawn at random: 1/N + (1 - 1/N) x the mean ratio of the others."""
+    share = 1 / (len(others) + 1)
+    return share + (1 - share) * mean_ratio(gold, others)
+
+
 def grade_reply(
     answer: str, *, marker: str, gold: str, others: Sequence[str] = (), floor: float | None = None
 ) -> Score:

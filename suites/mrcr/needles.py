@@ -17,6 +17,7 @@ import numpy as np
 from longreach.harness.errors import DataError
 from longreach.harness.sample import Point
 from longreach.harness.scoring import sequence_ratio
+from longreach.suites.mrcr.grading import floor_of
 from longreach.suites.mrcr.texts import Bank, Key, bank
 
 MEAN_ALIKE = 0.30
@@ -43,8 +44,8 @@ class Item:
     stratum: int
     """Part of the conversation that it should stand in, from 0; the nearest one that its number allows."""
     marker: str
-    alike: float
-    """Mean ratio of the other replies to the one that is wanted."""
+    floor: float
+    """What guessing among the replies is worth, see `grading.floor_of`."""
 
     @property
     def gold(self) -> str:
@@ -53,12 +54,6 @@ class Item:
     @property
     def others(self) -> tuple[str, ...]:
         return self.needles[: self.asked - 1] + self.needles[self.asked :]
-
-    @property
-    def floor(self) -> float:
-        """Expected ratio of one of the replies drawn at random: 1/N + (1 - 1/N) x `alike`."""
-        share = 1 / len(self.needles)
-        return share + (1 - share) * self.alike
 
 
 def item_of(point: Point, n: int) -> Item:
@@ -78,14 +73,13 @@ def _item(point: Point, n: int) -> Item:
         key = Key(rng.choice(words.forms["target"]), rng.choice(words.topics["target"]))
         needles = draw_needles(words, key, n, rng)
         if needles is not None:
-            gold, others = needles[asked - 1], [text for at, text in enumerate(needles, 1) if at != asked]
             return Item(
                 key=key,
                 needles=needles,
                 asked=asked,
                 stratum=stratum,
                 marker=_marker(rng),
-                alike=sum(sequence_ratio(other, gold) for other in others) / len(others),
+                floor=floor_of(needles[asked - 1], needles[: asked - 1] + needles[asked:]),
             )
     raise DataError(f"{REDRAWS} draws of {n} needles for task {point.task!r} were too much alike; choose another seed")
 

@@ -103,7 +103,6 @@ class Synth:
                 "offsets": list(found.offsets),
                 "marker": item.marker,
                 "asked": item.asked,
-                "alike": item.alike,
                 "floor": item.floor,
                 "recycled": False,
                 "predicted": found.predicted,

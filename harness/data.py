@@ -58,6 +58,7 @@ _SPECIAL = re.compile(
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _BLANKS = re.compile(rf"\s{{{MAX_BLANKS + 1},}}")
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85]")
+_CONTROL_BYTES = bytes({*range(0x20), 0x7F} - set(b"\t\n\x0b\x0c\r"))
 _LINE_END = "\r\x0b\x0c\x85"
 
 
@@ -93,11 +94,12 @@ def tidied(text: str) -> tuple[str, int]:
 
 def clean(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` fit for a haystack, and a note for each kind of change, with its number."""
+    is_plain = _is_plain(text)
     steps: tuple[tuple[str, str, Callable[[str], tuple[str, int]]], ...] = (
         ("byte-order mark", "removed", lambda t: (t.replace("\ufeff", ""), t.count("\ufeff"))),
         ("foreign line end", "made a newline", lambda t: _LINE_ENDS.subn("\n", t) if _has(t, _LINE_END) else (t, 0)),
-        ("control character", "removed", lambda t: CONTROL.subn("", t)),
-        ("lone surrogate", "replaced by U+FFFD", lambda t: _SURROGATE.subn("\ufffd", t)),
+        ("control character", "removed", lambda t: (t, 0) if is_plain else CONTROL.subn("", t)),
+        ("lone surrogate", "replaced by U+FFFD", lambda t: (t, 0) if is_plain else _SURROGATE.subn("\ufffd", t)),
         (
             "run of white space",
             f"cut to {MAX_BLANKS:,} characters",
@@ -113,6 +115,13 @@ def clean(text: str) -> tuple[str, tuple[str, ...]]:
                 f"{n:,} {what}{'' if n == 1 else 's'} {done}".replace("runs of white spaces", "runs of white space")
             )
     return text, tuple(notes)
+
+
+def _is_plain(text: str) -> bool:
+    """True where UTF-8 shows that there are neither control characters nor halves of a pair: sooner than by a pattern."""
+    data = text.encode("utf-8", "surrogatepass")
+    # In UTF-8, U+0080 to U+009F begin with C2, and halves of a pair with ED.
+    return len(data.translate(None, _CONTROL_BYTES)) == len(data) and b"\xc2" not in data and b"\xed" not in data
 
 
 def _has(text: str, characters: str) -> bool:

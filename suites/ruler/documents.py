@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
 
@@ -99,6 +100,12 @@ def _stored(texts: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.uint32]
     return np.frombuffer(b"".join(data), dtype=np.uint8), ends.astype(np.uint32)
 
 
+def _all(data: NDArray[np.uint8], ends: Ints) -> list[str]:
+    """All strings of `_stored`."""
+    view = data.data
+    return [str(view[start:end], "utf-8") for start, end in pairwise([0, *ends.tolist()])]
+
+
 _NAMES = ("texts", "asked", "answers", "gold")
 
 
@@ -128,9 +135,9 @@ def _hotpot_on_disk(path: Path | None) -> Documents:
         )
 
     found = cached("documents", None, ("hotpotqa.json", RULER_DIGESTS["hotpotqa.json"]), make, fits)
-    texts, asked, answers, gold = (Stored(found[name], found[f"{name}_ends"]) for name in _NAMES)
+    asked, answers, gold = (_all(found[name], found[f"{name}_ends"]) for name in _NAMES[1:])
     return Documents(
-        texts=texts,
+        texts=Stored(found["texts"], found["texts_ends"]),
         questions=tuple(
             Question(text=question, answers=(answer,), gold=tuple(map(int, numbers.split())))
             for question, answer, numbers in zip(asked, answers, gold, strict=True)

@@ -112,7 +112,7 @@ def _log(path: Path, task: str, config: Mapping[str, Any], found: _Gathered) -> 
 def _sample(line: Mapping[str, Any], found: Decoded) -> ImportedSample:
     replies = line.get("filtered_resps")
     reply = replies[0] if isinstance(replies, Sequence) and not isinstance(replies, str) and replies else replies
-    text = as_text(reply)
+    text = as_text(reply) if found.needs_text else ""  # log-likelihoods are no text
     outcome, error = outcome_of(found, text)
     return ImportedSample(
         task=found.task.label,

@@ -1,6 +1,7 @@
 """The price tag before the bill: requests, tokens, money and time of a plan, and what it cannot show."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from longreach.harness.lengths import format_length, format_threshold
 from longreach.harness.model import Model
@@ -9,7 +10,7 @@ from longreach.harness.running.budget import cost_usd
 from longreach.harness.running.grading import Judge
 from longreach.harness.running.plan import Item, Plan
 from longreach.harness.running.prepare import Prepared
-from longreach.harness.running.store import read_records
+from longreach.harness.running.store import CONFIG, read_config, read_records
 from longreach.harness.stats.intervals import min_n, wilson
 from longreach.harness.task import THRESHOLDS
 
@@ -32,7 +33,7 @@ def forecast_lines(prepared: Prepared) -> Iterator[str]:
     for cell in prepared.plan.infeasible:
         yield f"left out: {cell.task} at {format_length(cell.length)}: {cell.reason}"
     yield from promises(prepared.plan)
-    yield from _of_program(prepared.plan, prepared.model)
+    yield from program_warnings(prepared.plan, prepared.model)
 
 
 def _on_top(prepared: Prepared, todo: Sequence[Item]) -> Iterator[str]:
@@ -40,10 +41,11 @@ def _on_top(prepared: Prepared, todo: Sequence[Item]) -> Iterator[str]:
     model, settings = prepared.model, prepared.settings
     if todo and not model.simulated and model.facts.get("kind") == "endpoint":
         longest = max(item.point.length for item in todo)
-        yield (
-            f"on top: 3 requests, and up to 6 where no tokens are reported, ask whether the server reads all it is sent; "
-            f"the longest has {format_length(longest)}"
-        )
+        if _checked(prepared.folder) < longest:
+            yield (
+                f"on top: 3 requests, and up to 6 where no tokens are reported, ask whether the server reads all it is "
+                f"sent; the longest has {format_length(longest)}"
+            )
     if prepared.judge is not None:
         judge = Judge(model=prepared.judge)
         answers = [prepared.plan.tasks[item.label].task.info.reserve + settings.reasoning_budget for item in todo]
@@ -55,6 +57,14 @@ def _on_top(prepared: Prepared, todo: Sequence[Item]) -> Iterator[str]:
     told = [f"{flag} {value:,.10g}" for flag, value in caps.items() if value is not None]
     if told:
         yield f"stops before {' or '.join(told)} is passed, requests in flight counted"
+
+
+def _checked(folder: Path) -> int:
+    """Longest length at which an earlier command has sent canaries for this folder."""
+    if not (folder / CONFIG).is_file():
+        return 0
+    check = read_config(folder)["model"].get("facts", {}).get("check") or {}
+    return int(check.get("length") or 0)
 
 
 def _is_stored(record: Record | None) -> bool:
@@ -113,7 +123,7 @@ def promises(plan: Plan) -> Iterator[str]:
 
 def warnings(plan: Plan, model: Model) -> Iterator[str]:
     """The same in one line per headline, for the start of a run, and what the model cannot do by its nature."""
-    yield from _of_program(plan, model)
+    yield from program_warnings(plan, model)
     for capability in plan.headline:
         threshold = THRESHOLDS[capability]
         small = {length: n for length, n in sizes(plan, capability).items() if wilson(n, n).low <= threshold}
@@ -125,7 +135,8 @@ def warnings(plan: Plan, model: Model) -> Iterator[str]:
             )
 
 
-def _of_program(plan: Plan, model: Model) -> Iterator[str]:
+def program_warnings(plan: Plan, model: Model) -> Iterator[str]:
+    """What a program that reads prompts cannot answer."""
     own = [label for label, task in plan.tasks.items() if isinstance(task.params.get("needles"), str)]
     if own and model.facts.get("kind") == "program":
         yield (

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import longreach
 from longreach.harness.running.forecast import forecast_lines
 from longreach.harness.running.options import Options
 from longreach.harness.running.prepare import prepare
@@ -44,6 +45,13 @@ def test_what_is_asked_besides_the_samples_and_the_caps_are_told(told: Any) -> N
     assert "the longest has 4k" in text
     assert "on top: the judge openai:j, at most" in text
     assert "stops before --max-cost 0.5 or --max-tokens 2,097,152 is passed, requests in flight counted" in text
+
+
+def test_canaries_that_were_sent_are_not_told_again(told: Any, server: Any, fault_server: Any, tmp_path: Path) -> None:
+    server.oracle = fault_server.Oracle(solve=lambda text: "1")
+    longreach.run(**(GRID | PRICES), model="openai:m", base_url=server.url, force=True, out=tmp_path / "a")
+    assert not any(line.startswith("on top") for line in told(base_url=server.url, samples=12))
+    assert any(line.startswith("on top") for line in told(base_url=server.url, lengths="4k,8k"))
 
 
 def test_a_simulated_model_is_asked_nothing_on_top(told: Any) -> None:

@@ -82,10 +82,10 @@ class RowsControl(Control):
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
         bare = self.bare
-        task = bare or self.base
+        task = cast(Task, bare or self.base)
         found = task.sample(replace(point, task=task_id(task), length=WHOLE), tokenizer)
         found = replace(found, point=point, extra={**found.extra, "arm": self.arm})
-        if bare is None and "context" in found.extra:
+        if bare is None and {"context", "turns"} & found.extra.keys():
             found = _without_haystack(found, tokenizer)
         need = found.n_tokens + self.info.reserve
         if point.length not in (WHOLE, 0) and need > point.length:

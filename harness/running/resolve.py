@@ -178,8 +178,8 @@ def _checked(label: str, name: str, value: Any, default: Any) -> Any:
     if isinstance(default, str):
         text = str(value)
         return _PINNED[name](text) if name in _PINNED and text and text != default else text
-    if isinstance(default, tuple) and isinstance(value, list | tuple):
-        return tuple(value)
+    if isinstance(default, tuple) and isinstance(value, list | tuple | str | int):
+        return tuple(value) if isinstance(value, list | tuple) else (value,)
     if isinstance(default, float) and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if default is not None and type(value) is not type(default):

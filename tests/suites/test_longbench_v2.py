@@ -213,6 +213,14 @@ def test_rows_can_be_chosen() -> None:
             get_task("longbench_v2", **params)
 
 
+def test_one_row_can_be_left_out_by_its_number_or_id(rows: Path) -> None:
+    for which in (12, "made-11", '["made-11"]'):
+        settings = [f"longbench_v2.data={rows}", f"longbench_v2.exclude={which}"]
+        prepared = prepare(Options.of(tasks="longbench_v2", model="sim:perfect", tokenizer="words", set=settings))
+        assert sorted(item.point.index for item in prepared.items) == list(range(11))
+        assert prepared.plan.infeasible == ()
+
+
 def _solve(text: str) -> str | None:
     """A reader of our rows: three ways to say the letter, by the town; nothing if the ferry is not in the text."""
     town = re.search(r"When does the ferry to ([\w ]+) leave", text)

@@ -47,6 +47,8 @@ TOKENS_PER_WORD = 50
 MOST_DOTS = 400
 N_WORDS = 65_536
 """Coded words that are counted once; each sample draws its own among them."""
+N_SPARE = 256
+"""More words drawn than that: of 309 million, about seven come twice."""
 
 DEPARTURES = (
     *COMMON_DEPARTURES,
@@ -143,7 +145,7 @@ def coded_words() -> tuple[str, ...]:
     """N_WORDS different words of six small letters, uniform."""
     letters = np.frombuffer(ascii_lowercase.encode(), dtype=np.uint8)
     rng = random.Random(int(digest(["coded words", 1])[:32], 16))
-    data = letters[draws(rng, 2 * N_WORDS * WORD_LENGTH, len(letters))].tobytes().decode()
+    data = letters[draws(rng, (N_WORDS + N_SPARE) * WORD_LENGTH, len(letters))].tobytes().decode()
     words = dict.fromkeys(data[at : at + WORD_LENGTH] for at in range(0, len(data), WORD_LENGTH))
     return tuple(words)[:N_WORDS]
 

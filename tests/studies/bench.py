@@ -33,7 +33,7 @@ from longreach.harness.tokenizer import Tokenizer, WithProof
 
 ROUNDS = 3
 LONG = 1 << 20
-MOST_LONG = 3
+MOST_LONG = 2
 """Prompts of LONG tokens and more, per task."""
 SETUP_LENGTH = 1 << 17
 MEMORY = (

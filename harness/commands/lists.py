@@ -36,7 +36,11 @@ def _tasks(as_json: _Json = False) -> None:
         }
         for name, task in tasks().items()
     ]
-    _print(rows, ("name", "capability", "family", "summary"), as_json)
+    if not as_json:
+        rows = [
+            row | {"chance": f"{row['chance']:.3g}", "source": str(row["source"]).partition(" (")[0]} for row in rows
+        ]
+    _print(rows, ("name", "capability", "chance", "source", "summary"), as_json, head=True)
 
 
 def _batteries(
@@ -73,10 +77,13 @@ def _models(as_json: _Json = False) -> None:
     _print(rows, ("scheme", "summary"), as_json)
 
 
-def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool, *, head: bool = False) -> None:
+    """A table, its columns named above it where `head` says so; or all there is, as JSON."""
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
+    if head:
+        rows = [{column: column for column in columns}, *rows]
     widths = [max([len(str(row[column])) for row in rows], default=0) for column in columns[:-1]]
     for row in rows:
         cells = [str(row[column]).ljust(width) for column, width in zip(columns, widths, strict=False)]

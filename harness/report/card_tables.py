@@ -289,6 +289,9 @@ def infeasible_lines(config: Mapping[str, Any]) -> list[str]:
                 lines.append(f"{entry['task']}: {entry['reason']}.")
             continue
         minimum = entry.get("minimum")
+        if entry["reason"].startswith("no data"):
+            lines.append(f"{entry['task']}: left out, {entry['reason']}.")
+            continue
         least = f" (at least {minimum:,} tokens)" if minimum else ""
         lines.append(f"{entry['task']} does not fit into {format_length(entry['length'])}{least}.")
     return lines

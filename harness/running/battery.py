@@ -9,9 +9,10 @@ from longreach.harness.errors import BatteryError, ConfigError
 from longreach.harness.lengths import parse_depths, parse_length, parse_lengths, split
 from longreach.harness.registry import did_you_mean
 from longreach.harness.running.malformed import refusal, shown
+from longreach.harness.stats.blocks import centres
 from longreach.harness.tokenizer import Prove
 
-_ENTRY_KEYS = ("task", "label", "lengths", "depths", "samples")
+_ENTRY_KEYS = ("task", "label", "lengths", "depths", "samples", "optional")
 _LISTED = (str, int, float, list, tuple, type(None))
 Samples = int | dict[int, int]
 
@@ -62,6 +63,8 @@ class Entry(_Strict):
     lengths: tuple[int, ...] | None = None
     depths: tuple[float, ...] | None = None
     samples: Samples | None = None
+    optional: bool = False
+    """A task on published rows that is left out, and listed as such, unless its `data` is given."""
 
     @model_validator(mode="before")
     @classmethod
@@ -98,6 +101,11 @@ class Entry(_Strict):
     _depths = field_validator("depths", mode="before")(_read(parse_depths))
     _n = field_validator("samples", mode="before")(_read(_samples))
 
+    @property
+    def lacks_data(self) -> bool:
+        """True for an optional task without data."""
+        return self.optional and not (self.params | self.flags).get("data")
+
 
 class Prices(_Strict):
     """USD per million tokens."""
@@ -115,6 +123,8 @@ class Battery(_Strict):
     lengths: tuple[int, ...]
     depths: tuple[float, ...]
     samples: Samples = 10
+    strata: bool = False
+    """Depths are drawn inside five equal strata; `depths` names their centres."""
     seed: int = 42
     tasks: tuple[Entry, ...] = Field(min_length=1)
     headline: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -169,8 +179,15 @@ class Battery(_Strict):
                 raise ValueError(f"{shown(labels)} is not a list of tasks; write for example [niah.single]")  # noqa: TRY004 - pydantic
         return {name: split(labels) for name, labels in value.items()}
 
+    def _own_depths(self) -> tuple[tuple[float, ...], ...]:
+        return tuple(entry.depths for entry in self.tasks if entry.depths is not None)
+
     @model_validator(mode="after")
     def _consistent(self) -> "Battery":
+        if self.strata and any(depths != centres() for depths in (self.depths, *self._own_depths())):
+            raise ValueError(
+                f"strata goes with the depths {list(centres())}, the centres of five; write those, or drop it"
+            )
         labels = [entry.label for entry in self.tasks]
         for label in labels:
             if labels.count(label) > 1:

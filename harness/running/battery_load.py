@@ -152,6 +152,8 @@ def _overrides(options: Options, data: Mapping[str, Any], origin: str) -> dict[s
         found |= {"lengths": options.lengths, "explicit_lengths": True, "cut_at_window": False}
     if options.samples is not None:
         found["samples"] = options.samples
+    if options.depths is not None:
+        found["strata"] = False
     for name, flag in (("extra_body", "extra_body"), ("chat_template_kwargs", "chat_template_kwargs")):
         if (value := getattr(options, flag)) is not None:
             found[name] = _json(value, flag)

@@ -309,7 +309,7 @@ def untested(prepared: Prepared, records: Mapping[str, Record]) -> list[Cell]:
     counted: dict[Cell, int] = {}
     spoilt: set[Cell] = set()
     for item in prepared.items:
-        cell = (item.label, item.point.length, item.point.depth)
+        cell = prepared.plan.cell_of(item)
         record = records.get(prepared.settings.key(item.point))
         counted[cell] = counted.get(cell, 0) + (record is not None and record.outcome in COUNTED)
         if record is not None and record.outcome in ("overflow", "truncated"):

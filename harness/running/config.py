@@ -47,6 +47,7 @@ def make_config(
         "lengths": list(plan.lengths),
         "depths": list(battery.depths),
         "samples": battery.samples if isinstance(battery.samples, int) else dict(battery.samples),
+        **({"strata": True} if battery.strata else {}),
         "seed": battery.seed,
         "tasks": [_task(task, battery, plan) for task in plan.tasks.values()],
         "infeasible": [
@@ -263,6 +264,7 @@ def battery_of_config(config: Mapping[str, Any], origin: str) -> dict[str, Any]:
             "description": config.get("description", ""),
             "tasks": tasks,
             "tokenizer": config["tokenizer"]["spec"],
+            "strata": config.get("strata", False),
             "prove": config["tokenizer"].get("prove", "always"),
             "model": model["spec"],
             "model_args": model["args"],

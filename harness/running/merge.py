@@ -17,6 +17,7 @@ from longreach.harness.running.redact import api_keys
 from longreach.harness.running.results import write_results
 from longreach.harness.running.shards import parse_shard
 from longreach.harness.running.store import CONFIG, merge_into, open_store, read_config, read_records, write_config
+from longreach.harness.stats.scans import by_stratum
 
 if TYPE_CHECKING:
     from longreach.harness.report.card import Card
@@ -98,7 +99,8 @@ def _untested(config: Mapping[str, Any], records: Mapping[str, Record]) -> int:
     counted: dict[tuple[str, int, float | None], int] = {}
     spoilt = set()
     for record in records.values():
-        cell = (record.task, record.length, record.depth)
+        shown = by_stratum(record) if config.get("strata") else record
+        cell = (record.task, record.length, shown.depth)
         counted[cell] = counted.get(cell, 0) + (record.outcome in COUNTED)
         if record.outcome in ("overflow", "truncated"):
             spoilt.add(cell)

@@ -4,17 +4,19 @@ Shortest length first and the tasks in turn, so that a broken set-up shows early
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longreach.harness.errors import BatteryError, InfeasibleCell
 from longreach.harness.lengths import format_length
 from longreach.harness.running.battery import Battery
-from longreach.harness.running.controls import FAMILY
+from longreach.harness.running.controls import FAMILY, Control
 from longreach.harness.running.resolve import BatteryTask
 from longreach.harness.sample import Grid, Point
-from longreach.harness.task import Loaded, Measured, Uneven
+from longreach.harness.stats.blocks import BlockTask, centres, drawn_depth, stratum
+from longreach.harness.task import Loaded, Measured, Uneven, task_id
 from longreach.harness.tokenizer import Tokenizer
 
 
@@ -57,18 +59,17 @@ class Plan:
         """Lengths that hold at least one sample, ascending."""
         return tuple(sorted({item.point.length for item in self.items}))
 
+    def cell_of(self, item: Item) -> tuple[str, int, float | None]:
+        """Task, length and depth of the cell that a sample is in: the centre of its stratum where depths are drawn."""
+        depth = item.point.depth
+        if depth is not None and self.tasks[item.label].strata:
+            depth = centres()[stratum(depth)]
+        return item.label, item.point.length, depth
+
     def cells(self) -> list[dict[str, Any]]:
         """Planned cells as in config.yaml: task, length, depth, n."""
-        return count_cells(self.items)
-
-
-def count_cells(items: Iterable[Item]) -> list[dict[str, Any]]:
-    """Number of items by task, length and depth, in order of appearance."""
-    counts: dict[tuple[str, int, float | None], int] = {}
-    for item in items:
-        cell = (item.label, item.point.length, item.point.depth)
-        counts[cell] = counts.get(cell, 0) + 1
-    return [{"task": task, "length": length, "depth": depth, "n": n} for (task, length, depth), n in counts.items()]
+        counts = Counter(map(self.cell_of, self.items))
+        return [{"task": task, "length": length, "depth": depth, "n": n} for (task, length, depth), n in counts.items()]
 
 
 def make_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokenizer, *, window: int | None) -> Plan:
@@ -91,6 +92,11 @@ def make_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokeniz
         for length in _lengths(battery, task, tokenizer, window, infeasible):
             row = [Item(label=task.label, point=point) for point in points_of(task, length, battery.seed)]
             by_length.setdefault(length, []).append(row)
+    for entry in battery.tasks:
+        if entry.lacks_data:
+            reason = f"no data, it would be given by --set {entry.label}.data=FILE or =hf:NAME@COMMIT"
+            shortest = min(entry.lengths or battery.lengths)
+            infeasible.append(Infeasible(task=entry.label, length=shortest, reason=reason, minimum=None))
     items = tuple(item for length in sorted(by_length) for item in _in_turn(by_length[length]))
     if not items:
         raise BatteryError(
@@ -105,8 +111,23 @@ def make_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokeniz
 
 
 def points_of(task: BatteryTask, length: int, seed: int) -> Iterator[Point]:
-    """The points of one task at one length."""
-    return task.task.points(Grid(lengths=(length,), depths=task.depths, n=task.n(length), seed=seed))
+    """The points of one task at one length; of a control arm, at the depths of the task whose questions it asks."""
+    points = task.task.points(Grid(lengths=(length,), depths=task.depths, n=task.n(length), seed=seed))
+    if not task.strata:
+        return points
+    info = task.task.info
+    block = BlockTask(
+        label=task.label,
+        task_id=task.task.of if isinstance(task.task, Control) else task_id(task.task),
+        has_depth=info.has_depth,
+        one_context=info.queries > 1,
+    )
+    return (
+        replace(point, depth=drawn_depth(block, point.index, stratum(point.depth), seed))
+        if point.depth is not None
+        else point
+        for point in points
+    )
 
 
 def _measured(

@@ -38,6 +38,8 @@ class BatteryTask:
     lengths: tuple[int, ...]
     depths: tuple[float, ...]
     samples: Samples
+    strata: bool = False
+    """Depths are drawn inside the strata whose centres `depths` names."""
 
     def n(self, length: int) -> int:
         """Samples per depth at `length`: of the nearest shorter length that has a number, else of the shortest."""
@@ -84,7 +86,7 @@ def resolve_tasks(battery: Battery) -> tuple[BatteryTask, ...]:
     Raises:
         UnknownName, BatteryError, DataError: one line that names the task and the parameter.
     """
-    found = [_resolve(entry, battery) for entry in battery.tasks]
+    found = [_resolve(entry, battery) for entry in battery.tasks if not entry.lacks_data]
     if battery.controls:
         found += [arm for task in tuple(found) for arm in _arms(task)]
     for flag, value in (("corpus", battery.corpus), ("needles", battery.needles), ("language", battery.language)):
@@ -149,6 +151,7 @@ def _resolve(entry: Entry, battery: Battery) -> BatteryTask:
         lengths=entry.lengths or battery.lengths,
         depths=entry.depths or battery.depths,
         samples=entry.samples or battery.samples,
+        strata=battery.strata,
     )
 
 
@@ -168,6 +171,7 @@ def _arms(task: BatteryTask) -> Iterator[BatteryTask]:
             lengths=(length,),
             depths=task.depths,
             samples=task.n(min(task.lengths)),
+            strata=task.strata,
         )
 
 

@@ -32,6 +32,11 @@ def stratum(depth: float, strata: int = STRATA) -> int:
     return min(int(round(depth * _STEPS) * strata // _STEPS), strata - 1)
 
 
+def centres(strata: int = STRATA) -> tuple[float, ...]:
+    """The depths that stand for the strata."""
+    return tuple((place + 0.5) / strata for place in range(strata))
+
+
 def jittered(task_id: str, number: int, place: int, seed: int, strata: int = STRATA) -> float:
     """The depth of a block's sample in stratum `place`; the same at every length, so that questions are."""
     rng = random.Random(int(digest(["stratum", task_id, number, place, strata, seed])[:32], 16))
@@ -39,7 +44,8 @@ def jittered(task_id: str, number: int, place: int, seed: int, strata: int = STR
     return (low + rng.randrange(high - low)) / _STEPS
 
 
-def _depth(task: BlockTask, number: int, place: int, seed: int, strata: int) -> float:
+def drawn_depth(task: BlockTask, number: int, place: int, seed: int, strata: int = STRATA) -> float:
+    """The depth of sample `number` of a task in stratum `place`: its own, or one that lies alike in all strata."""
     if not task.one_context:
         return jittered(task.task_id, number, place, seed, strata)
     first = round(jittered(task.task_id, number, 0, seed, strata) * _STEPS)
@@ -54,7 +60,7 @@ def block_points(tasks: Sequence[BlockTask], block: Block, seed: int, strata: in
     points = []
     for task in tasks:
         for place in range(strata):
-            depth = _depth(task, block.number, place, seed, strata) if task.has_depth else None
+            depth = drawn_depth(task, block.number, place, seed, strata) if task.has_depth else None
             index = block.number if task.has_depth else block.number * strata + place
             point = Point(task=task.task_id, length=block.length, depth=depth, index=index, seed=seed)
             points.append((task.label, point))

@@ -13,7 +13,7 @@ from longreach.harness.lengths import format_length
 from longreach.harness.record import COUNTED, Record
 from longreach.harness.report.wording import join_words, percent
 from longreach.harness.stats.ascend import Rule, Scan
-from longreach.harness.stats.blocks import STRATA, BlockTask, block_of, replay, stratum
+from longreach.harness.stats.blocks import STRATA, BlockTask, block_of, centres, replay, stratum
 from longreach.harness.stats.cache_mode import pooled_icc
 from longreach.harness.stats.effective import Estimate
 from longreach.harness.stats.evalues import Zone
@@ -129,7 +129,8 @@ class ScanView:
     """By capability; empty for a fixed grid."""
     estimates: Mapping[str, Estimate]
     records: tuple[Record, ...]
-    """Last states that enter the cells, depths by stratum; all of them, untouched, for a fixed grid."""
+    """Last states that enter the cells, depths by stratum; all of them for a fixed grid, with their depths unless it draws
+    these inside strata."""
     tempered: Mapping[str, float] | None = None
     """What the evidence of each task is divided by; None for a fixed grid."""
 
@@ -138,7 +139,8 @@ def view_scans(records: Sequence[Record], config: Mapping[str, Any]) -> ScanView
     """Reads the scans of a run; passes the records of a fixed grid through."""
     hunts = hunts_of(config)
     if not hunts:
-        return ScanView(reports={}, estimates={}, records=tuple(records))
+        shown = map(by_stratum, records) if config.get("strata") else records
+        return ScanView(reports={}, estimates={}, records=tuple(shown))
     scans = {capability: replayed(hunt, records) for capability, hunt in hunts.items()}
     owner = {task.label: scans[capability] for capability, hunt in hunts.items() for task in hunt.tasks}
     reports = {capability: _report(scan) for capability, scan in scans.items()}
@@ -168,7 +170,7 @@ def by_stratum(record: Record) -> Record:
     """The record at the centre of its depth stratum."""
     if record.depth is None:
         return record
-    return dataclasses.replace(record, depth=(stratum(record.depth) + 0.5) / STRATA)
+    return dataclasses.replace(record, depth=centres()[stratum(record.depth)])
 
 
 def _counts(scan: Scan, record: Record) -> bool:

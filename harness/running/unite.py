@@ -114,6 +114,9 @@ def united(runs: Sequence[RunFolder]) -> tuple[dict[str, Any], list[Record]]:
     config["infeasible"] = _infeasible(runs, config["planned"])
     if data := {entry["task"]: dict(entry) for run in reversed(runs) for entry in run.config.get("data") or ()}:
         config["data"] = list(data.values())
+    config.pop("scan", None)
+    if (scan := _scan(runs)) is not None:
+        config["scan"] = scan
     return config, [record for record, _ in chosen.values()]
 
 
@@ -127,8 +130,11 @@ def _commands(config: Mapping[str, Any]) -> list[str]:
 
 
 def _headline(runs: Sequence[RunFolder]) -> dict[str, list[str]]:
-    """Of each capability, what the first run that has it declares."""
+    """Of each capability, what the first run that has it declares; a search's verdict is about its own tasks."""
     found: dict[str, list[str]] = {}
+    for run in runs:
+        for capability, rule in ((run.config.get("scan") or {}).get("rules") or {}).items():
+            found[capability] = list(rule["tasks"])
     for run in runs:
         for capability, labels in (run.config.get("headline") or {}).items():
             found.setdefault(capability, list(labels))
@@ -172,9 +178,39 @@ def _infeasible(runs: Sequence[RunFolder], planned: Sequence[Mapping[str, Any]])
     return [entry for place, entry in found.items() if place not in built]
 
 
+def _scan(runs: Sequence[RunFolder]) -> dict[str, Any] | None:
+    """The adaptive searches of all runs, None without one.
+
+    Raises:
+        ConfigError: samples of a search and others of the same task cannot be pooled: it chose its own sizes.
+    """
+    rules: dict[str, Any] = {}
+    owners: dict[str, tuple[RunFolder, Any]] = {}
+    scan: dict[str, Any] | None = None
+    for run in runs:
+        own = run.config.get("scan")
+        for capability, rule in (own or {}).get("rules", {}).items():
+            rules.setdefault(capability, rule)
+            for task in rule["tasks"]:
+                owners.setdefault(task, (run, [rule, run.config.get("seed")]))
+        scan = scan or own
+    for run in runs:
+        own_rules = ((run.config.get("scan") or {}).get("rules") or {}).values()
+        for task in sorted({record.task for record in run.records.values()} & owners.keys()):
+            first, known = owners[task]
+            rule = next((rule for rule in own_rules if task in rule["tasks"]), None)
+            if [rule, run.config.get("seed")] != known:
+                other = first if run is not first else run
+                raise ConfigError(
+                    f"{other.folder} holds a search on {task}, which chose its own sample sizes, and {run.folder} holds "
+                    f"other samples of it: they cannot be pooled; leave one of the folders out"
+                )
+    return {**scan, "rules": rules} if scan is not None else None
+
+
 def _differs(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Settings that may change an answer or a length, as `name: first -> other`."""
-    if not other.get("planned"):
+    if not other.get("planned") and not other.get("scan"):
         return []  # reported means: nothing of theirs is counted
     shaping = ("sampling.", "model.args.", "model.facts.", "tokenizer.")
     return [

@@ -195,7 +195,7 @@ def build_cells(
     """Every planned cell and every cell that has records: task by task, then length, then depth.
 
     Args:
-        tempered: what scans divide the evidence of a task by, for those whose samples share contexts.
+        tempered: the tasks of adaptive scans, and what these divide their evidence by.
     """
     held: dict[tuple[str, int, float | None], list[Record]] = defaultdict(list)
     for record in records:
@@ -206,13 +206,13 @@ def build_cells(
     order = {label: rank for rank, label in enumerate(facts)}
     keys = [key for key in planned.keys() | held.keys() if key[0] in order]
     keys.sort(key=lambda key: (order[key[0]], key[1], -1.0 if key[2] is None else key[2]))
-    adaptive = bool(config.get("scan"))
+    tempered = tempered or {}
     cells = [
-        _cell(key, held.get(key, []), planned.get(key, 0), facts[key[0]].threshold, adaptive=adaptive) for key in keys
+        _cell(key, held.get(key, []), planned.get(key, 0), facts[key[0]].threshold, adaptive=key[0] in tempered)
+        for key in keys
     ]
-    if tempered is not None:
-        return tuple(replace(cell, sharing=tempered.get(cell.task, 1.0)) for cell in cells)
-    return tuple(_sharing(cells, facts))
+    fixed = iter(_sharing([cell for cell in cells if cell.task not in tempered], facts))
+    return tuple(replace(cell, sharing=tempered[cell.task]) if cell.task in tempered else next(fixed) for cell in cells)
 
 
 def _sharing(cells: Sequence[Cell], facts: Mapping[str, TaskFacts]) -> Iterator[Cell]:

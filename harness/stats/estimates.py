@@ -149,6 +149,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
     by_task = {c.name: effective(c, _depths(cells, c.tasks)) for c in tasks if c.threshold is not None}
     groups = _families({label: facts[label] for label in labels})
     testable = [label for label in labels if facts[label].capability in THRESHOLDS]
+    fixed = [label for label in testable if label not in (scanned.tempered or {})]  # a scan chooses its own sizes
     return Estimates(
         facts=facts,
         cells=cells,
@@ -162,9 +163,9 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         ),
         tasks=tasks,
         outcomes=add_outcomes(cells),
-        zones=() if scanned.reports else dead_zones(cells),
-        position=no_bias() if scanned.reports else position_bias(cells, testable),
-        length=no_bias() if scanned.reports else length_bias(cells, testable),
+        zones=dead_zones([cell for cell in cells if cell.task in fixed]),
+        position=position_bias(cells, fixed) if fixed or not scanned.reports else no_bias(),
+        length=length_bias(cells, fixed) if fixed or not scanned.reports else no_bias(),
         conditions=conditions(cells, config),
         controls=_controls(aside, config, arms),
         groups=group_tables(states, config, facts),

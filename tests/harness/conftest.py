@@ -1,11 +1,23 @@
-"""Records and configurations made directly, without a run; cards are built from them."""
+"""Records and configurations made directly, without a run; cards are built from them. Runs and searches without cards."""
 
+import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longreach.harness.record import COUNTED, Attempt, Record
+from longreach.harness.running.conduct import Conductor, drive
+from longreach.harness.running.find import Finder, ScanProgress
+from longreach.harness.running.options import Options
+from longreach.harness.running.prepare import prepare
+from longreach.harness.running.progress import Progress
+from longreach.harness.running.run import caps_of
+from longreach.harness.running.scan_plan import plan_find
+from longreach.harness.running.store import Store, open_store, read_config, read_records
+from longreach.harness.stats.estimates import Estimates, estimate
 
 CAPABILITIES = {"niah.single": "retrieval", "niah.distractor": "retrieval", "ruler.vt": "reasoning", "lb": "documents"}
 FAMILIES = {"niah.single": "needle", "niah.distractor": "needle", "ruler.vt": "tracing", "lb": "documents"}
@@ -131,3 +143,65 @@ def estimated(make: Make) -> Callable[..., Any]:
     from longreach.harness.stats.estimates import estimate
 
     return lambda records, **changes: estimate(records, make.config(records, **changes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What a run or search left in its folder, without a card: drawing one takes longer than all the rest."""
+
+    folder: Path
+    exit_code: int
+    stopped: str | None
+    said: str
+    records: list[Record]
+    config: dict[str, Any]
+
+    @property
+    def estimates(self) -> Estimates:
+        return estimate(self.records, self.config)
+
+
+def _done(folder: Path, make: Callable[[Store, Progress], Conductor], kind: type[Progress]) -> Done:
+    stream = io.StringIO()
+    with open_store(folder) as store:
+        collected = drive(make(store, kind(stream=stream)))
+    if collected.error is not None:
+        raise collected.error
+    return Done(
+        folder=folder,
+        exit_code=collected.exit_code,
+        stopped=collected.stopped,
+        said=stream.getvalue(),
+        records=list(read_records(folder).values()),
+        config=read_config(folder),
+    )
+
+
+@pytest.fixture
+def search() -> Callable[..., Done]:
+    """`find` up to its records."""
+
+    def search(folder: Path, **options: Any) -> Done:
+        plan = plan_find(Options.of(**options, out=folder))
+
+        def make(store: Store, progress: Progress) -> Conductor:
+            return Finder(plan.prepared, store, caps_of(plan.prepared), progress, found=plan)
+
+        return _done(folder, make, ScanProgress)
+
+    return search
+
+
+@pytest.fixture
+def grid() -> Callable[..., Done]:
+    """`run` up to its records."""
+
+    def grid(folder: Path, **options: Any) -> Done:
+        prepared = prepare(Options.of(**options, out=folder))
+
+        def make(store: Store, progress: Progress) -> Conductor:
+            return Conductor(prepared, store, caps_of(prepared), progress)
+
+        return _done(folder, make, Progress)
+
+    return grid

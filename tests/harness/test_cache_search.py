@@ -2,22 +2,20 @@
 
 import itertools
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import longreach
 from longreach.harness.errors import BatteryError
 from longreach.harness.record import Record
+from longreach.harness.report.card import make_card
 from longreach.harness.running.find_forecast import find_forecast
 from longreach.harness.running.options import Options
 from longreach.harness.running.scan_plan import plan_find
-from longreach.harness.running.store import read_config, read_records
 from longreach.harness.stats.ascend import Rule, Scan
 from longreach.harness.stats.compare import compare
-from longreach.harness.stats.curves import Curve
-from longreach.harness.stats.estimates import estimate
 from longreach.harness.stats.evalues import ZONES
 from longreach.harness.stats.pairs import read_run
 from longreach.harness.stats.scan_cost import shared_rate
@@ -26,19 +24,12 @@ from longreach.harness.stats.scans import measured_icc, tempered
 RULE = Rule(lengths=(1024, 2048), zone=ZONES["retrieval"], size=5, icc=0.2)
 
 
-@pytest.fixture(autouse=True)
-def no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LONGREACH_NOTEBOOK", "off")
+Go = Callable[..., Any]
+CACHED: dict[str, Any] = {"model": "sim:cliff@1k", "max_length": "2k", "cache_mode": True, "concurrency": 4}
 
 
-def search(folder: Path, **more: Any) -> longreach.Run:
-    options: dict[str, Any] = {"model": "sim:cliff@1k", "max_length": "2k", "cache_mode": True, "concurrency": 4}
-    return longreach.find(out=folder, **(options | more))
-
-
-def test_a_block_is_one_context_asked_deepest_first_and_finished_before_the_next(tmp_path: Path) -> None:
-    run = search(tmp_path / "a")
-    stored: list[Record] = list(read_records(run.folder).values())
+def test_a_block_is_one_context_asked_deepest_first_and_finished_before_the_next(tmp_path: Path, search: Go) -> None:
+    stored: list[Record] = search(tmp_path / "a", **CACHED).records
     blocks = [list(group) for _, group in itertools.groupby(stored, key=lambda r: (r.length, r.index))]
     assert [len(block) for block in blocks] == [5] * len(blocks)
     assert len({(block[0].length, block[0].index) for block in blocks}) == len(blocks) > 12
@@ -49,13 +40,13 @@ def test_a_block_is_one_context_asked_deepest_first_and_finished_before_the_next
     assert len({round((block[0].depth or 0.0) * 10_000) for block in blocks}) > 6
 
 
-def test_evidence_is_divided_by_1_8_and_the_card_names_mode_and_correlation(tmp_path: Path) -> None:
-    run = search(tmp_path / "a")
-    (first, second) = estimate(run.records, read_config(run.folder)).scans["retrieval"].lengths
+def test_evidence_is_divided_by_1_8_and_the_card_names_mode_and_correlation(tmp_path: Path, search: Go) -> None:
+    found = search(tmp_path / "a", **CACHED)
+    (first, second) = found.estimates.scans["retrieval"].lengths
     assert (first.step, second.step) == ("pass", "fail")
     assert first.up == pytest.approx(first.n * 0.111224 / 1.8, abs=1e-3)  # 35 x 0.1112 would have been enough alone
     assert first.n == 60
-    text = run.card.to_markdown()
+    text = make_card(found.records, found.config).to_markdown()
     assert "prefix-cache mode, 5 questions on one context, assumed correlation 0.2" in text
     assert "every log e-value is divided by 1.8 (rho 0.2;" in text
     assert "a calibrated approximation, not a theorem" in text
@@ -108,9 +99,9 @@ def test_correlated_coins_have_the_correlation_that_was_asked_for() -> None:
         ({"capability": "reasoning"}, "no task here measures reasoning"),
     ],
 )
-def test_what_cannot_share_contexts_is_refused(tmp_path: Path, more: dict[str, Any], words: str) -> None:
+def test_what_cannot_share_contexts_is_refused(tmp_path: Path, more: dict[str, Any], words: str, search: Go) -> None:
     with pytest.raises(BatteryError, match=words):
-        search(tmp_path / "a", **more)
+        search(tmp_path / "a", **(CACHED | more))
 
 
 def test_the_plan_tells_saving_power_and_when_it_is_not_worth_it(tmp_path: Path) -> None:
@@ -128,23 +119,19 @@ def test_the_plan_tells_saving_power_and_when_it_is_not_worth_it(tmp_path: Path)
     assert "(10%)" in lines(price_in=1.0)
 
 
-def test_a_fixed_grid_counts_contexts_where_five_questions_share_one(tmp_path: Path) -> None:
-    common: dict[str, Any] = {"model": "sim:logistic@2k", "lengths": "1k,2k", "force": True}
-    shared = longreach.run(battery="shared", samples=6, out=tmp_path / "a", **common)
-    (curve,) = _curves(shared)
+def test_a_fixed_grid_counts_contexts_where_five_questions_share_one(tmp_path: Path, grid: Go) -> None:
+    common: dict[str, Any] = {"model": "sim:logistic@2k", "lengths": "1k,2k", "force": True, "samples": 6}
+    (curve,) = grid(tmp_path / "a", battery="shared", **common).estimates.tasks
     assert [(point.n, point.n_effective) for point in curve.points] == [(30, 6.0), (30, 6.0)]
-    own = longreach.run(tasks="niah.shared", depths="0.1,0.32,0.54,0.76,0.98", samples=6, out=tmp_path / "b", **common)
-    assert [point.n_effective for point in _curves(own)[0].points] == [30.0, 30.0]
+    own = grid(tmp_path / "b", tasks="niah.shared", depths="0.1,0.32,0.54,0.76,0.98", **common)
+    assert [point.n_effective for point in own.estimates.tasks[0].points] == [30.0, 30.0]
     changed = compare(read_run(tmp_path / "a"), read_run(tmp_path / "a"))
     assert [cell.change.n for cell in changed.cells] == [6, 6]
 
 
-def _curves(run: longreach.Run) -> tuple[Curve, ...]:
-    return estimate(run.records, read_config(run.folder)).tasks
-
-
-def test_a_repeated_search_finds_the_same_and_sends_nothing(tmp_path: Path) -> None:
-    first = search(tmp_path / "a", model="sim:logistic@2k")
-    again = search(tmp_path / "a", model="sim:logistic@2k")
-    assert len(first.records) == len(again.records)
-    assert first.card.to_dict()["scan"] == again.card.to_dict()["scan"]
+def test_a_repeated_search_finds_the_same_and_sends_nothing(tmp_path: Path, search: Go) -> None:
+    options = CACHED | {"model": "sim:logistic@2k"}
+    first = search(tmp_path / "a", **options)
+    again = search(tmp_path / "a", **options)
+    assert [record.at for record in first.records] == [record.at for record in again.records]
+    assert first.estimates.scans == again.estimates.scans

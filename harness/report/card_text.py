@@ -268,7 +268,9 @@ def terminal_lines(estimates: Estimates, config: Mapping[str, Any], markup: Mark
     if beside:
         more = f" and {len(beside) - 4} more on the card" if len(beside) > 4 else ""
         lines.append(f"beside the headline (best estimates): {markup.text(', '.join(beside[:4]))}{more}")
-    told = [f"{table.task} {_overall(table.overall)}" for table in estimates.groups if table.overall.n]
+    made = {item.task for item in estimates.relative}  # groups of needles, not rows of a set
+    tables = [table for table in estimates.groups if table.overall.n and table.task not in made]
+    told = [f"{table.task} {_overall(table.overall)}" for table in tables]
     if told:
         more = f" and {len(told) - 3} more on the card" if len(told) > 3 else ""
         lines.append(f"published rows: {markup.text(', '.join(told[:3]))}{more}")

@@ -16,6 +16,7 @@ from longreach.harness.running.resolve import resolve_tasks
 from longreach.harness.sample import Grid, Sample
 from longreach.harness.task import Task, Uneven
 from longreach.harness.tokenizer import WordsTokenizer
+from longreach.suites.ruler import documents
 from longreach.suites.ruler.documents import Documents, Question, _hotpot, _squad, other_answers, read_documents
 from longreach.suites.ruler.qa import OPENING
 
@@ -92,6 +93,25 @@ def test_squad_and_hotpotqa_are_read_as_ruler_reads_them() -> None:
     found = _hotpot([{"question": "Q", "answer": "yes", "context": [["T", ["One.", " Two."]], ["S", ["Three."]]]}])
     assert found.texts == ("S\nThree.", "T\nOne. Two.")
     assert found.questions[0].gold == (1, 0)
+
+
+def test_documents_from_disk_are_those_that_were_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [
+        {"question": "Où?", "answer": "yes", "context": [["T", ["One.", " Two."]], ["S", ["Three “é”."]]]},
+        {"question": "Who?", "answer": "Ann", "context": [["T", ["One.", " Two."]], ["U", ["文."]]]},
+    ]
+    monkeypatch.setenv("LONGREACH_CACHE", str(tmp_path))
+    monkeypatch.setattr(documents, "read_ruler_data", lambda name, path: iter(items))
+    wanted = _hotpot(items)
+    for _ in range(2):
+        found = documents._hotpot_on_disk(None)
+        assert tuple(found.texts) == tuple(wanted.texts)
+        assert found.texts[-1] == wanted.texts[-1]
+        assert list(found.texts[1:]) == list(wanted.texts[1:])
+        assert found.questions == wanted.questions
+        monkeypatch.setattr(documents, "read_ruler_data", lambda name, path: iter(()))  # checked, but not read again
+    with pytest.raises(IndexError):
+        _ = found.texts[len(found.texts)]
 
 
 def test_another_file_than_ruler_s_is_refused(tmp_path: Path) -> None:

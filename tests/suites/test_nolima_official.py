@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from longreach.harness.cli import run_command
 from longreach.harness.data import pin
 from longreach.harness.errors import DataError, InfeasibleCell, MissingExtra
 from longreach.harness.model import Response
@@ -201,3 +202,12 @@ def test_the_hub_is_asked_for_files_at_one_revision(tmp_path: Path, monkeypatch:
     with pytest.raises(MissingExtra, match=r"pip install 'longreach\[data\]'"):
         read_set("")
     read_books.cache_clear()
+
+
+def test_the_battery_can_be_planned_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _books(tmp_path / "books", n_characters=400_000)
+    given = ["--set", f"nolima.official.data={SET}", "--corpus", str(tmp_path / "books")]
+    lengths = ["--lengths", "250,500,1000,2000"]
+    assert run_command(["plan", "nolima-official", "--model", "sim:perfect", *given, *lengths]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[:2] for line in out.splitlines()[2:6]] == [[n, "104"] for n in ("250", "500", "1000", "2000")]

@@ -2,11 +2,14 @@
 
 One real run of a simulated model over several tasks gives prompts, answers and scores. Each comparison sets two
 copies of it against each other, in each of which a random 3% of the scores are turned over, as a server under load does
-between two runs. "worse" may come up in at most 5% of the comparisons. A second column shows how often a true drop of 10
-points at the longest length is found.
+between two runs. "worse" may come up in at most 5% of the comparisons. A second line shows how often a true drop of 10
+points at the longest length is found. Of the comparisons, `--folders` are made by the command `longreach compare` on run
+folders on disk, whose exit code must agree.
 """
 
 import argparse
+import contextlib
+import io
 import random
 import tempfile
 from collections import Counter
@@ -15,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import longreach
+from longreach.harness.cli import run_command
+from longreach.harness.running.store import RECORDS, write_config
 from longreach.harness.stats.compare import compare
 from longreach.harness.stats.pairs import RunData, read_run
 
@@ -55,11 +60,26 @@ def flipped(run: RunData, share: float, rng: random.Random, drop: float = 0.0) -
     return replace(run, records=tuple(records))
 
 
+def compared_on_disk(base: RunData, new: RunData) -> int:
+    """Exit code of `longreach compare` on the two as run folders."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for name, run in (("base", base), ("new", new)):
+            path = Path(folder) / name
+            path.mkdir()
+            write_config(path, dict(run.config))
+            (path / RECORDS).write_text("".join(record.to_json() + "\n" for record in run.records), encoding="utf-8")
+            paths.append(str(path))
+        with contextlib.redirect_stdout(io.StringIO()):
+            return run_command(["compare", *paths])
+
+
 def main() -> Iterator[str]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--comparisons", type=int, default=200)
     parser.add_argument("--flips", type=float, default=0.03)
     parser.add_argument("--samples", type=int, default=10, help="per task, length and depth (5 depths)")
+    parser.add_argument("--folders", type=int, default=20, help="comparisons made by the command, on folders")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     run, rng = real_run(given.samples), random.Random(given.seed)
@@ -69,9 +89,12 @@ def main() -> Iterator[str]:
     same: Counter[str] = Counter()
     cells: Counter[str] = Counter()
     fallen: Counter[str] = Counter()
-    for _ in range(given.comparisons):
-        base = flipped(run, given.flips, rng)
-        result = compare(base, flipped(run, given.flips, rng))
+    disagree = 0
+    for number in range(given.comparisons):
+        base, new = flipped(run, given.flips, rng), flipped(run, given.flips, rng)
+        result = compare(base, new)
+        if number < given.folders:
+            disagree += compared_on_disk(base, new) != int(result.verdict == "worse")
         same[result.verdict] += 1
         cells.update(cell.verdict for cell in result.cells)
         fallen[compare(base, flipped(run, given.flips, rng, drop=0.10)).verdict] += 1
@@ -79,6 +102,7 @@ def main() -> Iterator[str]:
         total = sum(counts.values())
         yield f"{name:<26}" + ", ".join(f"{verdict} {n / total:.1%}" for verdict, n in counts.most_common())
     alarms = same["worse"] / given.comparisons
+    yield f"{'holds' if not disagree else 'DOES NOT HOLD'}: exit codes of the command agree in {given.folders} comparisons"
     yield f"{'holds' if alarms <= 0.05 else 'DOES NOT HOLD'}: false alarms in {alarms:.1%} of {given.comparisons} comparisons"
 
 

@@ -224,7 +224,8 @@ def test_one_row_can_be_left_out_by_its_number_or_id(rows: Path) -> None:
 def _solve(text: str) -> str | None:
     """A reader of our rows: three ways to say the letter, by the town; nothing if the ferry is not in the text."""
     town = re.search(r"When does the ferry to ([\w ]+) leave", text)
-    assert town is not None
+    if town is None:
+        return None  # the canaries that a run sends first
     hour = re.search(rf"The ferry to {town[1]} leaves at (\d+) in the morning", text)
     if hour is None:
         return "I cannot find it."

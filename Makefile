@@ -21,7 +21,7 @@ test-real: $(VENV)/.installed-dev
 
 # lm-eval and Inspect are 900 MB with what they need, so they have an environment of its own.
 test-lm-eval: $(LM_EVAL_VENV)/.installed
-	$(LM_EVAL_VENV)/bin/pytest -m lm_eval tests/adapters
+	$(LM_EVAL_VENV)/bin/pytest $(wildcard tests/adapters/test_lm_eval_*.py tests/adapters/test_inspect_*.py)
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python tests/studies/bench.py

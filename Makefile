@@ -53,6 +53,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 $(LM_EVAL_VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(LM_EVAL_VENV)
 	$(LM_EVAL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[lm-eval,inspect]' pytest pytest-timeout
+	$(LM_EVAL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llama-index-core
 	@touch $@
 
 clean:

@@ -228,6 +228,12 @@ def main() -> None:
             f"set-up, CPU s, at {format_length(SETUP_LENGTH)}: cold = empty cache, warm = from the cache; peak with proof"
         )
         setup = set_up(list(thirteen), options.tokenizer, Path(name))
+        memory = []  # before this process grows: a child starts with the peak of its parent
+        print("\npeak memory of one proven prompt of 1M tokens")
+        for spec, task_name in MEMORY:
+            found = alone("memory", task_name, spec, LONG)
+            memory.append({"tokenizer": spec, "task": task_name, "peak_mb": round(found["peak_mb"])})
+            print(f"{spec:22} {task_name:22} {found['peak_mb']:5.0f} MB", flush=True)
         tokenizer = open_tokenizer(options.tokenizer)
         rows = []
         print(f"\nCPU ms per prompt (best of {ROUNDS}, median over prompts); short = tokens short of the length")
@@ -237,12 +243,6 @@ def main() -> None:
                 n = min(options.samples, MOST_LONG) if length >= LONG else options.samples
                 rows.append(measure(task_name, task, length, tokenizer, n))
                 print(line(rows[-1]), flush=True)
-        memory = []
-        print("\npeak memory of one proven prompt of 1M tokens")
-        for spec, task_name in MEMORY:
-            found = alone("memory", task_name, spec, LONG)
-            memory.append({"tokenizer": spec, "task": task_name, "peak_mb": round(found["peak_mb"])})
-            print(f"{spec:22} {task_name:22} {found['peak_mb']:5.0f} MB", flush=True)
     at = [row for row in rows if row["length"] == SETUP_LENGTH]
     total_s = sum(500 * row["no_proof_ms"] for row in at) / 1e3
     print(f"\n{len(at)} tasks x 500 prompts of {format_length(SETUP_LENGTH)} without proof: {total_s:.1f} CPU s")

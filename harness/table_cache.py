@@ -98,6 +98,22 @@ def cached(
     return made
 
 
+def cached_text(
+    kind: str, content: str, make: Callable[[], tuple[str, tuple[str, ...]]]
+) -> tuple[str, tuple[str, ...]]:
+    """A text and some facts about it, as `make()` gives them, or gave them for the same `content`."""
+
+    def arrays() -> Arrays:
+        text, facts = make()
+        return {"text": np.frombuffer(text.encode(), dtype=np.uint8), "facts": np.array(facts)}
+
+    def fits(found: Arrays) -> bool:
+        return set(found) == {"text", "facts"} and found["text"].dtype == np.uint8 and found["facts"].dtype.kind == "U"
+
+    found = cached(kind, None, (content,), arrays, fits)
+    return str(found["text"].data, "utf-8"), tuple(found["facts"].tolist())
+
+
 @cache
 def _release() -> str:
     """Tables of another release were perhaps made by other rules."""

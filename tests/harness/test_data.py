@@ -133,5 +133,5 @@ def test_the_bible_is_a_corpus_of_whole_chapters() -> None:
 
 
 def test_a_list_is_read_item_by_item() -> None:
-    assert list(list_items('[{"a": 1}, "b]",\n 3]')) == [{"a": 1}, "b]", 3]
-    assert list(list_items("[]")) == []
+    assert list(list_items(b'[{"a": 1}, "b]",\n 3]')) == [{"a": 1}, "b]", 3]
+    assert list(list_items(b"[]")) == []

@@ -13,7 +13,7 @@ from longreach.harness.errors import ConfigError, DataError, InfeasibleCell
 from longreach.harness.sample import Message, Point, Sample
 from longreach.harness.tokenizer import UNPROVEN, Tokenizer, proves
 from longreach.suites.corpus import Corpus, get_corpus
-from longreach.suites.joins import PAD, Frame, Needle, count, edges, write
+from longreach.suites.joins import PAD, Frame, Needle, count, edges, join_cost, write
 from longreach.suites.nested import draw_start, own_corpus
 from longreach.suites.presence import first_present
 from longreach.suites.window import Window, choose, move_end
@@ -151,8 +151,12 @@ def _infeasible(point: Point, reserve: int, n_frame: int, n_needles: int, wanted
     )
 
 
-def frame_of(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str) -> Frame:
-    """What stands around the haystack once the chat template is applied."""
+def frame_of(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str, n_head: int | None = None) -> Frame:
+    """What stands around the haystack once the chat template is applied.
+
+    Args:
+        n_head: tokens of `head`, where its maker knows them: only its join with the template is counted then.
+    """
     rendered = tokenizer.render((Message(role="user", content=head + _MARK + tail),), answer_prefix)
     prefix, mark, suffix = rendered.partition(_MARK)
     if not mark or _MARK in suffix:
@@ -160,7 +164,11 @@ def frame_of(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str) -> 
             f"the chat template of {tokenizer.name!r} does not write the user's message exactly once; "
             f"name another tokenizer with --tokenizer"
         )
-    return Frame(prefix=prefix, suffix=suffix, n_tokens=count(tokenizer, prefix) + count(tokenizer, suffix))
+    if n_head is None or not prefix.endswith(head):
+        n_prefix = count(tokenizer, prefix)
+    else:
+        n_prefix = n_head + join_cost(tokenizer, prefix[: len(prefix) - len(head)], head)
+    return Frame(prefix=prefix, suffix=suffix, n_tokens=n_prefix + count(tokenizer, suffix))
 
 
 def _window(

@@ -214,3 +214,9 @@ def count(tokenizer: Tokenizer, text: str) -> int:
         if len(_counts) > _COUNTS_KEPT:
             _counts.popitem(last=False)
     return n_tokens
+
+
+def join_cost(tokenizer: Tokenizer, left: str, right: str) -> int:
+    """Tokens by which two texts cost more together than apart; negative where they share one. Zero if one is empty."""
+    a, b = left[-CONTEXT:], right[:CONTEXT]
+    return count(tokenizer, a + b) - count(tokenizer, a) - count(tokenizer, b) if a and b else 0

@@ -8,13 +8,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from longreach.harness.errors import DataError, InfeasibleCell
 from longreach.harness.sample import Message, Point, Sample
 from longreach.harness.tokenizer import UNPROVEN, Tokenizer, innermost, proves
 from longreach.suites.haystack import AIM, BUILDS, TOLERANCE, frame_of
-from longreach.suites.joins import CONTEXT, count
+from longreach.suites.joins import CONTEXT, count, join_cost
 
 T = TypeVar("T")
 
@@ -55,6 +56,12 @@ def trimmed(tokenizer: Tokenizer, text: str, n_tokens: int, *, start: int = 0, e
     return text[start : len(text) - end], n_tokens
 
 
+def spliced(tokenizer: Tokenizer, *pieces: tuple[str, int]) -> tuple[str, int]:
+    """Texts of known tokens written one after the other, and what that costs: only where they meet is counted."""
+    joins = sum(join_cost(tokenizer, left, right) for (left, _), (right, _) in pairwise(pieces))
+    return "".join(text for text, _ in pieces), sum(n_tokens for _, n_tokens in pieces) + joins
+
+
 def cut_off(tokenizer: Tokenizer, text: str, n_tokens: int) -> tuple[str, int]:
     """The beginning of `text` that costs at most `n_tokens`, without white space at its end, and what it costs."""
     _, ends = tokenizer.spans(text)
@@ -91,29 +98,26 @@ def fill(
     choices: tuple[str, ...] = (),
     answer_prefix: str = "",
     extra: Mapping[str, Any] | None = None,
+    n_head: int | None = None,
 ) -> Sample:
     """One user message, `head` + context + `tail`, of `point.length` - `reserve` tokens less 0 to 8.
 
     Args:
         compose: the context of about so many tokens, a pure function; its smallest one if they are too few.
+        n_head: tokens of `head`, where they are known; else it is counted.
 
     Raises:
         InfeasibleCell: the smallest context is too long; `minimum` says which length might do.
         DataError: the tokenizer's counts do not settle.
     """
-    frame = frame_of(tokenizer, head, tail, answer_prefix)
+    frame = frame_of(tokenizer, head, tail, answer_prefix, n_head)
     budget = point.length - reserve
     wanted = budget - frame.n_tokens - AIM
-    left, right = frame.prefix[-CONTEXT:], frame.suffix[:CONTEXT]
     proven = proves(tokenizer, point.key)
     error = missing = 0
     for _ in range(BUILDS):
         made = compose(wanted)
-        first, last = made.text[:CONTEXT], made.text[-CONTEXT:]
-        joins = sum(
-            count(tokenizer, a + b) - count(tokenizer, a) - count(tokenizer, b)
-            for a, b in ((left, first), (last, right))
-        )
+        joins = join_cost(tokenizer, frame.prefix, made.text) + join_cost(tokenizer, made.text, frame.suffix)
         predicted = frame.n_tokens + made.n_tokens + joins
         n_tokens = predicted + error
         if made.n_tokens > wanted + AIM and n_tokens > budget:

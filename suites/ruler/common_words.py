@@ -8,7 +8,7 @@ times, while the others come 3 times. What differs is in DEPARTURES.
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,12 @@ from longreach.harness.task import Score, TaskInfo, task_id
 from longreach.harness.tokenizer import Tokenizer
 from longreach.suites.corpus import tier
 from longreach.suites.cuts import Ints
+from longreach.suites.joins import count
 from longreach.suites.placing import wrong_lists
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
 from longreach.suites.ruler.vocabulary import vocabulary, word_list
 from longreach.suites.tables import Strings, Table, distinct, draws, measure, permutation, shuffled, written
-from longreach.suites.units import Composed, fill, remembered, trimmed
+from longreach.suites.units import Composed, fill, remembered, spliced, trimmed
 
 OPENING = (
     "Below is a numbered list of words. In these words, some appear more often than others. Memorize the ones that "
@@ -99,10 +100,11 @@ class CommonWords:
         n_example = 40 if long else 20
         common, example, rest = order[:N_COMMON], order[N_COMMON : N_COMMON + 40][:n_example], order[N_COMMON + 40 :]
         asked = [words[index] for index in common]
+        head, n_head = self._head(tokenizer, point.length, example, (10, 3) if long else (3, 1), rng)
         return fill(
             point,
             tokenizer,
-            head=self._example([words[index] for index in example], long, rng) + OPENING,
+            head=head,
             tail="\n" + QUESTION + ("" if self.prefill else PREFIX),
             reserve=self.reserve,
             compose=lambda n: _compose(n, tokenizer, point, common, rest, (30, 3) if long else (6, 1)),
@@ -110,16 +112,25 @@ class CommonWords:
             choices=wrong_lists(asked, words[rest[0]]),
             answer_prefix=PREFIX if self.prefill else "",
             extra={"question": QUESTION},
+            n_head=n_head,
         )
 
-    def _example(self, words: Sequence[str], long: bool, rng: random.Random) -> str:
-        """The one-shot example: a short list with its answer."""
-        many, few = (10, 3) if long else (3, 1)
-        often = np.repeat(np.arange(len(words)), np.repeat((many, few), (N_COMMON, len(words) - N_COMMON)))
-        entries = [words[place] for place in shuffled(rng, often).tolist()]
-        blank = "" if str(self.variant) == "2024" else " "
-        answer = _numbered(words[:N_COMMON])
-        return f"{OPENING}{_numbered(entries)}\n{QUESTION}{PREFIX}{blank}{answer}\n"
+    def _head(
+        self, tokenizer: Tokenizer, length: int, example: Ints, repeats: tuple[int, int], rng: random.Random
+    ) -> tuple[str, int]:
+        """The one-shot example, a short list with its answer, and the opening of the real one; and their tokens."""
+        often = np.repeat(example, np.repeat(repeats, (N_COMMON, example.size - N_COMMON)))
+        numbers, words, _ = _tables(tokenizer, length)
+        listed = _listed(tokenizer, numbers, words, shuffled(rng, often))
+        asked = f"\n{QUESTION}{PREFIX}" + ("" if str(self.variant) == "2024" else " ")
+        return spliced(
+            tokenizer,
+            (OPENING, count(tokenizer, OPENING)),
+            listed,
+            (asked, count(tokenizer, asked)),
+            _listed(tokenizer, numbers, words, example[:N_COMMON]),
+            ("\n" + OPENING, count(tokenizer, "\n" + OPENING)),
+        )
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Strict: the ten words and no other of the list. `published`: RULER's string_match_all."""
@@ -142,8 +153,11 @@ class CommonWords:
         return ", ".join(word for word, n in counts.most_common(N_COMMON) if n > 1)
 
 
-def _numbered(words: Sequence[str]) -> str:
-    return " ".join(f"{index}. {word}" for index, word in enumerate(words, 1))
+def _listed(tokenizer: Tokenizer, numbers: Table, words: Table, places: Ints) -> tuple[str, int]:
+    """The words at `places`, numbered from 1 and parted by blanks, and their tokens."""
+    data = written(numbers.entries[: places.size], words.entries[places])
+    used = int(numbers.counts[: places.size].sum() + words.counts[places].sum())
+    return trimmed(tokenizer, data.decode(), used, start=1)
 
 
 def _entries(content: str) -> list[str]:

@@ -4,7 +4,6 @@ A row holds `answer`, the marker (`random_string_to_prepend`) and a reply (`resp
 is used where the marker is missing. Lengths are the upper edges of the published bins (powers of two, o200k tokens).
 """
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,11 @@ from longreach.adapters.results.shared import as_text, files_below, read_lines, 
 from longreach.harness.errors import DataError, LongreachError
 from longreach.harness.imported import ImportedRun, ImportedSample, ImportedTask, as_score
 from longreach.harness.registry import open_tokenizer
+from longreach.harness.scoring import COMPARED, sequence_ratio
 from longreach.harness.tokenizer import Tokenizer, WordsTokenizer
 
 REPLIES = ("response", "output", "prediction", "model_response", "raw_response")
 LENGTHS = ("context_len", "n_tokens", "length", "bin")
-CAP = 4
-"""Replies longer than so many times the reference are cut before they are compared, which takes quadratic time."""
 _SHORTEST_BIN = 8192
 
 
@@ -54,7 +52,7 @@ def read(paths: Sequence[Path]) -> ImportedRun:
         ],
         samples=samples,
         tokenizer=counter.name,
-        notes=(f"Replies are compared up to {CAP} times the length of their reference.",),
+        notes=(f"Replies are compared up to {COMPARED} times the length of their reference.",),
         not_understood=tuple(strange),
     )
 
@@ -63,8 +61,7 @@ def reference_score(reply: str, answer: str, marker: str) -> float:
     """OpenAI's grader: 0 without the marker in front, else the ratio of `difflib.SequenceMatcher` after it."""
     if not reply.startswith(marker):
         return 0.0
-    gold = answer.removeprefix(marker)
-    return difflib.SequenceMatcher(None, reply.removeprefix(marker)[: CAP * max(1, len(gold))], gold).ratio()
+    return sequence_ratio(reply.removeprefix(marker), answer.removeprefix(marker))
 
 
 class _Counter:

@@ -75,7 +75,7 @@ def walk_core(hops: int, degree: int, is_empty: bool, rng: random.Random) -> Cor
         start=start,
         gold=tuple(level),
         edges=tuple(edges),
-        wrong=tuple(before),
+        wrong=tuple(before) if len(before) > 1 else (*before, next(fresh)),
         free=tuple((node, degree) for node in level),
     )
 

@@ -6,6 +6,7 @@ Needles and filler come from the same grammar, so that nothing but the request t
 
 import functools
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -19,6 +20,7 @@ SENTENCES = (4, 6)
 FEWEST_CHARACTERS = 250
 """Of a reply: above 200 characters `SequenceMatcher` leaves frequent characters out, and so must every needle."""
 MOST_CHARACTERS = 480
+_BEFORE_VOWEL = re.compile(r"\b([Aa]) (?=[aeiou]|hour)")
 Table = tuple[str, ...]
 
 
@@ -71,6 +73,7 @@ class Bank:
 
     def _filled(self, pattern: str, key: Key, rng: random.Random) -> str:
         written = "".join(before + self._value(slot, key, rng) for before, slot in _pieces(pattern))
+        written = _BEFORE_VOWEL.sub(r"\1n ", written)
         start = 1 if written.startswith('"') else 0
         return written[:start] + written[start : start + 1].upper() + written[start + 1 :]
 

@@ -41,13 +41,33 @@ def test_the_reference_asks_for_the_marker_in_front_and_the_lenient_score_takes_
     assert (bare.published, bare.value, bare.parts["marker_missing"]) == (0.0, 0.0, 1.0)
 
 
+UNRELATED = (
+    (
+        "A emerald stain showed where roast quince had been spilt. A maroon stain showed where barley porridge had been spilt. "
+        "The cousin from Oxdale arrived with a typewriter on each arm. Every blacksmith in Lowstead owns at least 475 keys. The "
+        "prize was cabbage rolls, carried in on a grey tray. Never lend a mirror to somebody who is called Yornora. Old Falhild "
+        "painted the door olive out of spite. Every ferryman in Quillan owns at least 905 keys. You cannot buy a teapot in "
+        "Zellmark; they are given. Rain fell for 339 hours; the glazier blamed Orwick."
+    ),
+    (
+        "There was roast quince on the table, cold, enough for 767. The prize was apricot jam, carried in on a violet tray. It "
+        "took a beekeeper, two cousins and cabbage rolls to lift it. My ticket, a emerald one, said ten at night and platform "
+        "599. Somebody had hidden a anchor under plank number 920. Nevbert counted 930 amber jars and wrote the sum on a "
+        "whistle. Fresh paint, turquoise, still wet, said the cooper. Without a wheel no usher would go near it. Every nurse in "
+        "Aldmoor owns at least 137 keys. You cannot buy a bucket in Copperhill; they are given."
+    ),
+)
+"""Passages of about 550 characters, ours, found by search for the two ratios that the protocol's notes give."""
+
+
 def test_autojunk_stays_on_as_in_the_reference() -> None:
-    """With its default the ratio of unrelated passages of about 550 characters is near 0.07; without it near 0.4."""
-    a, b = GOLD + GOLD[:240], OTHER + OTHER[:150]
-    on = difflib.SequenceMatcher(None, a, b).ratio()
-    off = difflib.SequenceMatcher(None, a, b, autojunk=False).ratio()
-    assert sequence_ratio(a, b) == on < 0.15
-    assert off > 2 * on
+    """0.067 with the library's default, 0.406 without it: a score by another likeness is another score."""
+    answer, gold = UNRELATED
+    assert all(500 < len(text) < 600 for text in UNRELATED)
+    assert round(difflib.SequenceMatcher(None, answer, gold, autojunk=False).ratio(), 3) == 0.406
+    assert round(sequence_ratio(answer, gold), 3) == 0.067
+    assert round(reference_ratio(MARKER + answer, gold, MARKER), 3) == 0.067
+    assert sequence_ratio(gold, answer) != sequence_ratio(answer, gold)
 
 
 def test_the_ratio_is_that_of_the_library_for_answers_up_to_four_times_the_reference() -> None:

@@ -103,17 +103,15 @@ def measure(name: str, task: Task, length: int, tokenizer: Tokenizer, n: int) ->
     samples = [task.sample(point, tokenizer) for point in points]
     texts = [tokenizer.render(sample.messages) for sample in samples]
     bare = best([lambda point=point: task.sample(point, unproven) for point in points])  # type: ignore[misc]
+    # In turn, so that a neighbour slows both; each meets another text than the one before it, whose tokens are still at hand;
+    # and a fresh copy each time, because a string keeps its UTF-8 once it was asked for.
+    half = len(texts) // 2
+    copies = [["".join((text[:1], text[1:])) for _ in range(ROUNDS)] for text in texts]
     pairs: list[Callable[[], Any]] = []
-    for point, text in zip(points, texts, strict=True):  # side by side, so that a neighbour slows both
-        copies = [
-            "".join((text[:1], text[1:])) for _ in range(ROUNDS)
-        ]  # a string keeps its UTF-8 once it was asked for
-        pairs += [
-            lambda point=point: task.sample(point, tokenizer),
-            lambda copies=copies: tokenizer.count(copies.pop()),
-        ]  # type: ignore[misc]
+    for point, kept in zip(points, [*copies[half:], *copies[:half]], strict=True):
+        pairs += [lambda point=point: task.sample(point, tokenizer), lambda kept=kept: tokenizer.count(kept.pop())]  # type: ignore[misc]
     times = best(pairs)
-    proven, encode = times[::2], times[1::2]
+    proven, encode = times[::2], [*times[1::2][-half:], *times[1::2][:-half]] if half else times[1::2]
     copy = best([lambda text=text: text + " " for text in texts])  # type: ignore[misc]
     short = [length - task.info.reserve - sample.n_tokens for sample in samples]
     no_proof = statistics.median(bare)

@@ -91,7 +91,16 @@ def test_a_run_through_the_files_of_lm_eval_and_back_has_the_same_cells(tmp_path
     run, files, back = (tmp_path / name for name in ("run", "files", "back"))
     profile = tmp_path / "p.yaml"
     profile.write_text("retrieval: {1k: 0.9, 4k: 0.5}\nreasoning: {1k: 0.7}\n")
-    options = ["--tasks", "niah.single,niah.distractor,ruler.vt", "--lengths", "1k,2k", "--samples", "3", "--out", str(run)]
+    options = [
+        "--tasks",
+        "niah.single,niah.distractor,ruler.vt",
+        "--lengths",
+        "1k,2k",
+        "--samples",
+        "3",
+        "--out",
+        str(run),
+    ]
     assert run_command(["run", "--model", f"sim:{profile}", *options]) == 0
     assert run_command(["export", "lm-eval-results", str(run), str(files)]) == 0
     assert run_command(["export", "lm-eval-results", str(run), str(files)]) == 2  # they are there already

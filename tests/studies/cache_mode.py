@@ -56,7 +56,9 @@ def family(p: list[float], rule: Rule, icc: float, scans: int, rng: random.Rando
 
 def main() -> Iterator[str]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--scans", type=int, default=500, help="scans per family (default 500; 4 x as many for the table)")
+    parser.add_argument(
+        "--scans", type=int, default=500, help="scans per family (default 500; 4 x as many for the table)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     rng, start, checks = random.Random(given.seed), time.perf_counter(), {}

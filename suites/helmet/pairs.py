@@ -41,7 +41,7 @@ HELMET = "HELMET (Yen et al. 2025, arXiv 2410.02694), princeton-nlp/HELMET 06526
 DEPARTURES = (
     "The number of pairs follows from the length, which is met within 8 tokens; the last pair's value may be longer for that.",
     "Keys and values beside the one that is asked for come from a fixed pool, so that they are counted once.",
-    "The pair stands at a depth of the context in tokens, not at one of a few indices.",
+    "The pair stands at the edge nearest to a depth in tokens, within a point from 4k tokens on (4 points at 1k), not at one of a few indices.",
     "The headline score is strict: the value and no other uuid. The published rule, a substring, is `score_published`.",
 )
 _UUID = re.compile(r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])")

@@ -132,6 +132,11 @@ class LmEvalModel:
 
         return issubclass(self._class, TemplateAPI)
 
+    @property
+    def _is_hf(self) -> bool:
+        """lm-eval's class for transformers or one built on it; by its name, as its module needs torch."""
+        return any(base.__name__ == "HFLM" for base in self._class.__mro__)
+
     @cached_property
     def _is_untokenized(self) -> bool:
         """Requests are sent as text or turns, which nobody cuts on the way."""
@@ -153,6 +158,8 @@ class LmEvalModel:
             args.setdefault("max_retries", 1)  # we try again ourselves
         elif self._n_ctx is not None and not any(name in args for name in _OWN_WINDOW):
             args["max_length"] = self._n_ctx
+        if self._is_hf and "device" not in args and not _has_cuda():
+            args["device"] = "cpu"  # huggingface.py takes cuda unasked
         try:
             return self._class.create_from_arg_obj(args, {"batch_size": 1})
         except (MemoryError, KeyboardInterrupt):
@@ -268,6 +275,12 @@ class LmEvalModel:
             )
         is_broken = isinstance(error, OSError | TimeoutError)
         return ModelError(f"{self.name}: {type(error).__name__}: {_line(error)}", transient=is_broken)
+
+
+def _has_cuda() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())
 
 
 def _body(reply: Any) -> object:

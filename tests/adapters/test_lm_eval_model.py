@@ -146,6 +146,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_hf_by_lm_eval_answers_as_our_own_hf_does(folder: Path, ask: Ask) -> None:
     theirs = open_model(f"lm-eval:hf:{folder}", dtype="float32", device="cpu")
     ours = open_model(f"hf:{folder}", dtype="float32", device="cpu")
+    _answer_alike(theirs, ours, ask)
+
+
+@needs_torch
+def test_hf_by_lm_eval_runs_on_the_cpu_where_there_is_no_gpu(
+    folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    theirs = open_model(f"lm-eval:hf:{folder}", dtype="float32")
+    _answer_alike(theirs, open_model(f"hf:{folder}", dtype="float32"), ask)
+
+
+def _answer_alike(theirs: Model, ours: Model, ask: Ask) -> None:
     for text in ("What?", "A much longer question than that one is, is it not?"):
         assert ask(theirs, text, max_new_tokens=12).text == ask(ours, text, max_new_tokens=12).text
     assert theirs.tokenizer is not None and ours.tokenizer is not None

@@ -122,8 +122,8 @@ class LmEvalModel:
             raise ConfigError(f"lm-eval has no model {self._backend!r}; one of: {known}") from error
         except ImportError as error:
             raise MissingExtra(
-                f"model 'lm-eval:{self._backend}' needs a library that is not installed ({_line(error)}); install it, as "
-                f"lm-eval's own page says, for example pip install 'lm-eval[{self._backend}]'"
+                f"model 'lm-eval:{self._backend}' needs a library that is not installed ({_line(error)}); "
+                f"{_install_line(self._backend)}"
             ) from error
 
     @cached_property
@@ -281,6 +281,14 @@ def _has_cuda() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
+
+
+def _install_line(backend: str) -> str:
+    """What installs the libraries of a backend: an extra of lm-eval where one bears its name."""
+    extra = backend.partition("-")[0]
+    if extra in (importlib.metadata.metadata("lm_eval").get_all("Provides-Extra") or ()):
+        return f"run: pip install 'lm-eval[{extra}]'"
+    return "lm-eval's own page of this backend names what it needs"
 
 
 def _body(reply: Any) -> object:

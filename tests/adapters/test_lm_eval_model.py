@@ -47,6 +47,22 @@ def test_an_unknown_backend_or_option_is_named(ask: Ask) -> None:
         open_model("lm-eval:")
 
 
+@needs_lm_eval
+@pytest.mark.parametrize(
+    ("backend", "mend"),
+    [("hf", r"run: pip install 'lm-eval\[hf\]'"), ("hf-auto", r"lm-eval\[hf\]"), ("mamba_ssm", "own page")],
+)
+def test_a_backend_without_its_library_names_what_installs_it(
+    backend: str, mend: str, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'torch'")
+
+    monkeypatch.setattr("lm_eval.api.registry.get_model", fail)
+    with pytest.raises(MissingExtra, match=rf"'lm-eval:{backend}' needs a library.*'torch'.*{mend}"):
+        ask(open_model(f"lm-eval:{backend}"))
+
+
 @pytest.fixture
 def connect(server: Any) -> Callable[..., Model]:
     """A backend of lm-eval at the fault server."""

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -41,6 +41,7 @@ def make_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(_options)
     add_run_commands(app)
     add_find_command(app)
     add_sample_commands(app)
@@ -51,6 +52,23 @@ def make_app() -> typer.Typer:
     add_check_command(app)
     add_exchange_commands(app)
     return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"longreach {version('longreach')}")
+        raise typer.Exit()
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version),
+    ] = False,
+) -> None:
+    """What stands before a command; typer reads the parameters."""
 
 
 def normalise(arguments: list[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """The command line: what is printed where, and with which exit code."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -273,6 +274,10 @@ def test_show_as_json_holds_everything(command: Command) -> None:
     data = json.loads(command("show", "niah.single", *words)[1])
     assert data["point"]["index"] == 2
     assert 504 <= data["n_tokens"] + data["reserve"] <= 512
+
+
+def test_the_version_is_the_one_that_is_installed(command: Command) -> None:
+    assert command("--version")[:2] == (0, f"longreach {importlib.metadata.version('longreach')}\n")
 
 
 @pytest.mark.parametrize("what", ["tasks", "batteries", "models"])

@@ -47,6 +47,8 @@ class Recipe:
     """The user named the lengths: one that cannot be built, or does not fit the window, is an error and not left out."""
     reasoning_budget: int = 0
     """Tokens on top of the answer's."""
+    is_beside: bool = False
+    """Its battery keeps it out of the headline."""
 
     def open(self) -> Task:
         """The task with its parameters.
@@ -81,7 +83,8 @@ def recipe_of(data: Mapping[str, Any], where: str) -> Recipe:
     plain = Recipe(
         task=data["task"], label=str(data.get("label") or data["task"]), params=dict(data.get("params") or {})
     )
-    return replace(changed(plain, data, where), is_explicit=bool(data.get("is_explicit", False)))
+    is_explicit, is_beside = (bool(data.get(name, False)) for name in ("is_explicit", "is_beside"))
+    return replace(changed(plain, data, where), is_explicit=is_explicit, is_beside=is_beside)
 
 
 def recipe_data(recipe: Recipe) -> dict[str, Any]:
@@ -217,6 +220,7 @@ def doc_of(point: Point, recipe: Recipe, task: Task, tokenizer: Tokenizer) -> di
         "seed": point.seed,
         "reserve": task.info.reserve,
         "reasoning_budget": recipe.reasoning_budget,
+        "is_beside": recipe.is_beside,
         "tokenizer": tokenizer.name,
         "tokenizer_spec": recipe.tokenizer,
         "is_estimate": tokenizer.is_estimate,

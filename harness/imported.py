@@ -27,6 +27,8 @@ class ImportedTask:
     source: str = ""
     own: Mapping[str, Any] | None = None
     """Our own task that ran elsewhere: {"task": name, "params": {...}, "id": task id}."""
+    is_beside: bool = False
+    """Its battery keeps it out of the headline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,6 +71,7 @@ def _means(label: str, records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _line(number: int, record: Record, chance: float, config: Mapping[str, Any]) -> dict[str, Any]:
+    headline = (config.get("headline") or {}).get(record.capability, ())
     doc = {
         "longreach": SCHEMA,
         "label": record.task,
@@ -85,6 +86,7 @@ def _line(number: int, record: Record, chance: float, config: Mapping[str, Any])
         "depth": record.depth,
         "index": record.index,
         "seed": record.seed,
+        "is_beside": bool(headline) and record.task not in headline,
         "tokenizer": record.tokenizer,
         "tokenizer_spec": config["tokenizer"]["spec"],
         "target": list(record.target),

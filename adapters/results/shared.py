@@ -124,6 +124,7 @@ def own_task(doc: Mapping[str, Any]) -> ImportedTask:
         version=int(doc["version"]),
         source="own",
         own={"task": doc["task"], "params": dict(doc["params"]), "id": doc["task_id"]},
+        is_beside=doc.get("is_beside") is True,
     )
 
 

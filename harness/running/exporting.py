@@ -7,6 +7,7 @@ from typing import Any
 
 from longreach.harness.errors import ConfigError
 from longreach.harness.registry import exporter, tasks
+from longreach.harness.running.battery import Battery
 from longreach.harness.running.battery_load import builtin_names, load_battery
 from longreach.harness.running.controls import FAMILY
 from longreach.harness.running.options import Options
@@ -44,13 +45,13 @@ def _group(options: Options, left: list[str]) -> dict[str, Any]:
     found = resolve_tasks(battery)
     if any(task.task.info.family == FAMILY for task in found):
         left.append(f"{battery.name}: control arms, which only longreach itself asks")
-    own = [_recipe(task, battery.seed, battery.tokenizer, battery.explicit_lengths, battery.reasoning_budget)
-           for task in found if task.task.info.family != FAMILY]  # fmt: skip
+    own = [_recipe(task, battery) for task in found if task.task.info.family != FAMILY]
     return {"name": battery.name, "tasks": own}
 
 
-def _recipe(task: BatteryTask, seed: int, tokenizer: str | None, is_explicit: bool, budget: int) -> dict[str, Any]:
+def _recipe(task: BatteryTask, battery: Battery) -> dict[str, Any]:
     samples = {1: task.samples} if isinstance(task.samples, int) else dict(task.samples)
+    headline = battery.headline.get(task.task.info.capability, ())
     return {
         "task": task.task.info.name,
         "label": task.label,
@@ -58,10 +59,11 @@ def _recipe(task: BatteryTask, seed: int, tokenizer: str | None, is_explicit: bo
         "lengths": list(task.lengths),
         "depths": list(task.depths),
         "samples": samples,
-        "seed": seed,
-        "tokenizer": tokenizer,
-        "is_explicit": is_explicit,
-        "reasoning_budget": budget,
+        "seed": battery.seed,
+        "tokenizer": battery.tokenizer,
+        "is_explicit": battery.explicit_lengths,
+        "reasoning_budget": battery.reasoning_budget,
+        "is_beside": bool(headline) and task.label not in headline,
     }
 
 

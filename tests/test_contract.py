@@ -12,7 +12,7 @@ from longreach.harness.model import Response
 from longreach.harness.registry import get_task, task_origin, tasks
 from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.task import Solvable, Task, task_id
-from longreach.harness.tokenizer import BytesTokenizer, Tokenizer, WordsTokenizer
+from longreach.harness.tokenizer import BytesTokenizer, Tokenizer, WithProof, WordsTokenizer
 
 
 def _offline(task: Task) -> dict[str, str]:
@@ -64,6 +64,17 @@ def _points(task: Task, length: int, depths: tuple[float, ...] = DEPTHS, n: int 
     return list(task.points(Grid(lengths=(length,), depths=depths, n=n)))
 
 
+class _Noting(WordsTokenizer):
+    """Keeps the texts that were counted."""
+
+    def __init__(self) -> None:
+        self.counted: set[str] = set()
+
+    def count(self, text: str) -> int:
+        self.counted.add(text)
+        return super().count(text)
+
+
 def _samples(task: Task) -> list[Sample]:
     return [task.sample(point, WORDS) for point in _points(task, 2048, n=3)]
 
@@ -88,6 +99,17 @@ def _without_needles(sample: Sample) -> tuple[Message, ...]:
 
 def _text(messages: tuple[Message, ...]) -> str:
     return "\n\n".join(message.content for message in messages)
+
+
+def test_a_prompt_that_was_not_encoded_as_a_whole_says_so(task: Task) -> None:
+    noting = _Noting()
+    for point in _points(task, 2048):
+        for prove in ("always", "never"):
+            noting.counted.clear()
+            sample = task.sample(point, WithProof(noting, prove))  # type: ignore[arg-type]
+            proven = noting.render(sample.messages, sample.answer_prefix) in noting.counted
+            assert proven == (prove == "always")
+            assert ("proof" not in sample.extra) == proven
 
 
 def test_the_same_point_gives_the_same_bytes(task: Task) -> None:

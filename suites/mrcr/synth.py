@@ -15,7 +15,7 @@ from string import Formatter
 from longreach.harness.model import Response
 from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.task import Score, TaskInfo, task_id
-from longreach.harness.tokenizer import Tokenizer
+from longreach.harness.tokenizer import UNPROVEN, Tokenizer, proves
 from longreach.suites.mrcr.conversation import Growing, Turn, converse
 from longreach.suites.mrcr.grading import grade_reply
 from longreach.suites.mrcr.needles import item_of, ordinal, slots
@@ -107,6 +107,7 @@ class Synth:
                 "recycled": False,
                 "predicted": found.predicted,
                 "notes": [],
+                **({} if proves(tokenizer, point.key) else UNPROVEN),
             },
         )
 

@@ -110,9 +110,10 @@ class Latent:
         needles = [Needle(text=needle, depth=depth)]
         if self.variant == "distractor":
             needles.append(Needle(text=pair.distractor, depth=away_from(depth, rng)))
-        offered = ""
+        offered, options = "", []
         if self.variant == "multiple_choice":
-            offered = words.choices.format(names=", ".join(rng.sample((name, *others), N_CHOICES + 1)))
+            options = rng.sample((name, *others), N_CHOICES + 1)
+            offered = words.choices.format(names=", ".join(options))
         needles.sort(key=lambda item: item.depth)
         anchor = next(at for at, item in enumerate(needles) if item.text == needle)
         sample = build(
@@ -132,6 +133,7 @@ class Latent:
                 "question": pair.question,
                 "sought": [needle],
                 "offered": offered,
+                "options": options,
                 "groups": {"pair": pair.id, "order": pair.order, "reasoning": pair.group.reasoning},
             },
         )

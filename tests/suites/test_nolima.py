@@ -129,6 +129,16 @@ def test_choices_hold_the_right_name_once_and_chance_is_a_quarter() -> None:
     assert sum((places.count(place) - 30) ** 2 / 30 for place in range(4)) < 16.3  # chi-square, 3 df, 0.999
 
 
+def test_a_closed_question_has_options_whose_likelihoods_can_be_compared() -> None:
+    closed = get_task("nolima.onehop", variant="multiple_choice")
+    for sample in _samples(closed):
+        options = sample.extra["options"]
+        assert sorted(options) == sorted((*sample.target, *sample.choices))
+        assert ", ".join(options) in sample.messages[-1].content  # as they are offered
+        assert [_score(closed, sample, option)[0] for option in options].count(1.0) == 1
+    assert not _samples(get_task("nolima.onehop"))[0].extra["options"]
+
+
 def test_a_distractor_stands_apart_inside_the_band() -> None:
     task = get_task("nolima.twohop", variant="distractor")
     for sample in _samples(task, n=5, length=4096, depths=DEPTHS[::5]):

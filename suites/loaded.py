@@ -10,6 +10,7 @@ those that are too long, and what is recorded of the set, is here. A row that no
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -45,7 +46,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedTask:
+class LoadedTask(ABC):
     """A task on the rows of a published set."""
 
     columns: ClassVar[Types]
@@ -72,8 +73,8 @@ class LoadedTask:
             raise ValueError(f"over_length {self.over_length!r} is not one of {', '.join(self.policies)}")
 
     @property
-    def info(self) -> TaskInfo:
-        raise NotImplementedError
+    @abstractmethod
+    def info(self) -> TaskInfo: ...
 
     @property
     def cut_above(self) -> int | None:
@@ -84,25 +85,21 @@ class LoadedTask:
         """Questions of one row, at most `per_row`."""
         return 1
 
-    def ask_part(self, row: Row, part: int) -> Asked:
-        """The prompt and the target of question `part` of a row."""
-        return self.ask(row)
-
     @property
     def file(self) -> str | None:
         """Of a folder, the file whose rows are read (its name without ending); None: all."""
         return None
 
-    def require(self) -> None:
+    def require(self) -> None:  # noqa: B027 - most need none
         """Says what to install if a library that scores the answers is missing.
 
         Raises:
             MissingExtra: with the command.
         """
 
-    def ask(self, row: Row) -> Asked:
-        """The prompt and the target of one row."""
-        raise NotImplementedError
+    @abstractmethod
+    def ask(self, row: Row, part: int) -> Asked:
+        """The prompt and the target of question `part` of a row; 0 where a row asks one (see `per_row`)."""
 
     def keeps(self, row: Row) -> bool:
         """False for a row that the parameters of the task leave out."""
@@ -116,8 +113,8 @@ class LoadedTask:
         """What a reader of the card must know about the rows, one whole phrase each."""
         yield from ()
 
-    def score(self, sample: Sample, response: Response) -> Score:
-        raise NotImplementedError
+    @abstractmethod
+    def score(self, sample: Sample, response: Response) -> Score: ...
 
     def rows(self) -> Rows:
         """The rows of the set.
@@ -215,7 +212,7 @@ class LoadedTask:
 
     def _built(self, row: Row, part: int, tokenizer: Tokenizer) -> Sample:
         """The sample of one question of a row, whatever the length."""
-        asked = self.ask_part(row, part)
+        asked = self.ask(row, part)
         messages, context, extra = asked.messages, asked.context, dict(asked.extra)
         n_tokens = tokenizer.count(tokenizer.render(messages, asked.answer_prefix))
         most = self.cut_above

@@ -70,7 +70,7 @@ class BabiLong(LoadedTask):
             departures=DEPARTURES,
         )
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         words, own = wording(), wording()["tasks"][self.task]
         examples = "".join(words["example"].format(**example) for example in own["examples"])
         head = f"{own['instruction']}\n\n{examples}{own['ask']}\n\n<context>\n"

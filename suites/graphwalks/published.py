@@ -83,7 +83,7 @@ class OpenAi(LoadedTask):
     def keeps(self, row: Row) -> bool:
         return bool(row.data["problem_type"].strip().lower() == self.problem)
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         prompt: str = row.data["prompt"]
         begin, end = _graph(prompt)
         asked = _WALK.search(prompt, end) or _PARENTS.search(prompt, end)

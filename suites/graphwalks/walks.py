@@ -7,6 +7,7 @@ Example: "a -> b", "b -> c", "a -> c"; exactly 1 step from a: b, c; exactly 2 st
 
 import random
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
@@ -61,7 +62,7 @@ _EDGE = re.compile(rf"^({NODE}) -> ({NODE})$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Walks:
+class _Walks(ABC):
     """What both tasks share."""
 
     degree: int = 4
@@ -74,14 +75,14 @@ class _Walks:
             raise ValueError(f"degree {self.degree!r} is not a whole number from 2 to 8")
 
     @property
-    def info(self) -> TaskInfo:
-        raise NotImplementedError
+    @abstractmethod
+    def info(self) -> TaskInfo: ...
 
     def points(self, grid: Grid) -> Iterator[Point]:
         return grid.points(task_id(self), by_depth=False)
 
-    def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
-        raise NotImplementedError
+    @abstractmethod
+    def sample(self, point: Point, tokenizer: Tokenizer) -> Sample: ...
 
     def _sample(self, point: Point, tokenizer: Tokenizer, core: Core, question: str) -> Sample:
         named = names(CORE_NAMES)

@@ -7,6 +7,7 @@ Example: "Document (Title: Halaholm Rope Works): ... It is led by Frida Corelund
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -72,7 +73,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MultiDoc:
+class MultiDoc(ABC):
     """One gold document among many."""
 
     name: ClassVar[str]
@@ -131,9 +132,9 @@ class MultiDoc:
         )
         return without_credit_for_copies(score, response.text, sample.messages[-1].content)
 
+    @abstractmethod
     def published(self, output: str, references: tuple[str, ...]) -> float:
         """The source's rule."""
-        raise NotImplementedError
 
     def solve(self, messages: tuple[Message, ...]) -> str | None:
         content = messages[-1].content if messages else ""

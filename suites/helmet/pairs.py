@@ -7,6 +7,7 @@ here. Example: {"9b1deb4d-...": "3f2504e0-..."} and the key -> its value. What d
 
 import random
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -63,7 +64,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class Pairs(ABC):
     """One pair among many."""
 
     name: ClassVar[str]
@@ -91,9 +92,9 @@ class Pairs:
     def points(self, grid: Grid) -> Iterator[Point]:
         return grid.points(task_id(self))
 
+    @abstractmethod
     def around(self, pair: Pair, demos: tuple[Pair, ...]) -> tuple[str, str, str]:
         """What stands before the object's pairs, behind them, and the question in that."""
-        raise NotImplementedError
 
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
         rng = point.paired_rng()
@@ -125,9 +126,9 @@ class Pairs:
         )
         return without_credit_for_copies(score, response.text, sample.messages[-1].content)
 
+    @abstractmethod
     def published(self, output: str, value: str) -> float:
         """The source's rule."""
-        raise NotImplementedError
 
     def solve(self, messages: tuple[Message, ...]) -> str | None:
         content = messages[-1].content if messages else ""

@@ -6,6 +6,7 @@ asked for, and the gold document, stand where the file has them, or at `gold_ind
 Checked against the code that reads the files there, not against the files. What differs is in DEPARTURES.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -105,9 +106,9 @@ class Published(LoadedTask):
         )
         return without_credit_for_copies(score, response.text, sample.messages[-1].content)
 
+    @abstractmethod
     def published(self, output: str, references: tuple[str, ...]) -> float:
         """The source's rule."""
-        raise NotImplementedError
 
 
 def _asked(
@@ -135,7 +136,7 @@ class LitmKvRows(Published):
     gold_index: int = -1
     """Where the pair that is asked for is moved to, from 0, as the source's own script does; -1: it stays."""
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         pairs = [Pair(key=key, value=value) for key, value in row.data["ordered_kv_records"]]
         asked = next(pair for pair in pairs if pair.key == row.data["key"])
         if self.gold_index >= 0:
@@ -163,7 +164,7 @@ class LitmMultiDocRows(Published):
     columns: ClassVar[Types] = {"question": str, "answers": list, "ctxs": list}
     check: ClassVar[Check | None] = staticmethod(_documents_problem)
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         documents = row.data["ctxs"]
         gold = [str(number) for number, item in enumerate(documents) if item.get("isgold") is True]
         context = "\n".join(
@@ -195,7 +196,7 @@ class JsonKvRows(Published):
     columns: ClassVar[Types] = {"context": str, "question": str, "answer": str, "demos": list, "num_kvs": int}
     check: ClassVar[Check | None] = staticmethod(_json_problem)
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         data = row.data
         demos = tuple(Pair(key=key, value=value) for key, value in data["demos"][: JsonKv.n_demos])
         _, tail, question = JsonKv().around(Pair(key=data["question"], value=data["answer"]), demos)
@@ -220,7 +221,7 @@ class RagRows(Published):
     columns: ClassVar[Types] = {"question": str, "answers": list, "ctxs": list}
     check: ClassVar[Check | None] = staticmethod(_documents_problem)
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         documents, question = row.data["ctxs"], row.data["question"]
         context = "\n\n".join(HelmetMultiDoc.form.format(title=item["title"], text=item["text"]) for item in documents)
         return _asked(

@@ -148,7 +148,7 @@ class LEval(LoadedTask):
     def n_parts(self, row: Row) -> int:
         return len(row.data["instructions"])
 
-    def ask_part(self, row: Row, part: int) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         question, answer = row.data["instructions"][part].strip(), row.data["outputs"][part].strip()
         more = self.exam.ask
         if self.tell_length and self.exam.group != _CLOSED:

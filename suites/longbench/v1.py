@@ -134,7 +134,7 @@ class LongBench(LoadedTask):
     def require(self) -> None:
         metrics.require(*_LIBRARIES.get(self.recipe.metric, ()))
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         data = row.data
         text = self.recipe.prompt
         if self.prompts:

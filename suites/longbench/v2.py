@@ -135,7 +135,7 @@ class LongBenchV2(LoadedTask):
             and self.words in ("", data["length"].strip().lower())
         )
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         data = {name: str(value).strip() for name, value in row.data.items()}
         text, document = filled(template(MODES[self.mode], self.prompts), _slots(data))
         domain = _KNOWN.get(data["domain"].casefold(), data["domain"])

@@ -117,7 +117,7 @@ class OpenAi(_Published):
     def keeps(self, row: Row) -> bool:
         return bool(row.data["n_needles"] == self.needles)
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         messages = _messages(row)
         marker = row.data["random_string_to_prepend"]
         gold = row.data["answer"].removeprefix(marker)
@@ -253,7 +253,7 @@ class GoogleV2(_Published):
     def keeps(self, row: Row) -> bool:
         return bool(row.data.get("num_relevant", self.needles) == self.needles)
 
-    def ask(self, row: Row) -> Asked:
+    def ask(self, row: Row, part: int) -> Asked:
         size = row.data.get("context_len")
         queries: str = row.data["queries"]
         return Asked(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longreach.adapters.results.shared import files_below, is_own, own_task, texts, whole
+from longreach.adapters.results.shared import OwnDoc, files_below, is_own, read_own, texts, whole
 from longreach.harness.errors import DataError, MissingExtra
 from longreach.harness.imported import ImportedRun, ImportedSample, ImportedTask, as_score
 
@@ -89,20 +89,24 @@ def _take(path: Path, header: Any, sample: Any, number: int, found: _Gathered) -
     if length is None:
         found.strange.append(f"{where}: its metadata names no length")
         return
-    task = _task(str(header.eval.task), facts)
+    own = read_own(facts) if is_own(facts) else None
+    if isinstance(own, str):
+        found.strange.append(f"{where}: {own}")
+        return
+    task = own.imported() if own else _task(str(header.eval.task))
     found.tasks[task.label] = task
-    found.samples.append(_sample(task, facts, length, sample, number))
+    found.samples.append(_sample(task, facts, own, length, sample, number))
 
 
-def _task(name: str, facts: Mapping[str, Any]) -> ImportedTask:
-    if is_own(facts):
-        return own_task(facts)
+def _task(name: str) -> ImportedTask:
     return ImportedTask(
         label=f"inspect:{name.rpartition('/')[2]}", capability="retrieval", family="needle", source=f"Inspect, {name}"
     )
 
 
-def _sample(task: ImportedTask, facts: Mapping[str, Any], length: int, sample: Any, number: int) -> ImportedSample:
+def _sample(
+    task: ImportedTask, facts: Mapping[str, Any], own: OwnDoc | None, length: int, sample: Any, number: int
+) -> ImportedSample:
     text = str(sample.output.completion or "") if sample.output is not None else ""
     value = next(iter((sample.scores or {}).values())).value if sample.scores else None
     if isinstance(value, Mapping):
@@ -116,19 +120,18 @@ def _sample(task: ImportedTask, facts: Mapping[str, Any], length: int, sample: A
         outcome, error = "failed", "Inspect logged no score for this sample"
     elif value == "N" or not text.strip():
         outcome, score = "no_answer", 0.0
-    own = facts if is_own(facts) else {}
     return ImportedSample(
         task=task.label,
         length=length,
         depth=None if depth is None or not 0 <= depth <= 1 else round(depth, 6),
-        index=int(own.get("index", number)),
-        seed=int(own.get("seed", 0)),
+        index=own.index if own else number,
+        seed=own.seed if own else 0,
         outcome=outcome,  # type: ignore[arg-type]
         score=score,
         published=score,
         text=text,
         target=texts(sample.target),
-        prompt_sha256=own.get("prompt_sha256"),
+        prompt_sha256=own.prompt_sha256 if own else None,
         n_prompt_tokens=whole(next((usage.input_tokens for usage in (sample.model_usage or {}).values()), None)),
         error=error,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from longreach.adapters.results.longbench_v2 import CLASSES
 from longreach.adapters.results.ruler import FAMILIES
-from longreach.adapters.results.shared import is_own, own_task, texts, whole
+from longreach.adapters.results.shared import is_own, read_own, texts, whole
 from longreach.harness.imported import ImportedTask, SummaryRow, as_score
 from longreach.harness.record import COUNTED, OUTCOMES, Outcome
 
@@ -116,24 +116,29 @@ def _task(task: str, label: str = "") -> ImportedTask:
     return ImportedTask(label=label, capability="documents", family="documents", chance=chance, source=source)
 
 
-def _own(doc: Mapping[str, Any], line: Mapping[str, Any]) -> Decoded:
+def _own(doc: Mapping[str, Any], line: Mapping[str, Any]) -> Decoded | str:
+    own = read_own(doc)
+    if isinstance(own, str):
+        return own
+    parts = doc.get("parts")
+    known = parts.items() if isinstance(parts, Mapping) else ()
     return Decoded(
-        task=own_task(doc),
-        length=doc["length"],
-        depth=doc["depth"],
-        index=doc["index"],
-        seed=doc["seed"],
+        task=own.imported(),
+        length=own.length,
+        depth=own.depth,
+        index=own.index,
+        seed=own.seed,
         score=as_score(line.get("score")),
         published=as_score(line.get("score_published")),
-        parts={name: value for name, value in (doc.get("parts") or {}).items() if as_score(value) is not None},
+        parts={name: value for name, value in known if as_score(value) is not None},
         target=texts(doc.get("target")),
-        placed=tuple(doc.get("placed") or ()),
-        prompt_sha256=doc.get("prompt_sha256"),
-        n_tokens=whole(doc.get("n_tokens")),
-        groups=dict(doc.get("groups") or {}),
+        placed=tuple(own.placed),
+        prompt_sha256=own.prompt_sha256,
+        n_tokens=own.n_tokens,
+        groups=own.groups,
         outcome=doc["outcome"] if doc.get("outcome") in OUTCOMES else None,
-        tokenizer=str(doc["tokenizer"]),
-        tokenizer_spec=doc.get("tokenizer_spec"),
+        tokenizer=own.tokenizer,
+        tokenizer_spec=own.tokenizer_spec,
     )
 
 

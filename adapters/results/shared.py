@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from longreach.adapters.bridge import SCHEMA
 from longreach.harness.errors import DataError
 from longreach.harness.imported import ImportedTask
+from longreach.harness.task import Capability
 
 
 def files_below(paths: Sequence[Path], *patterns: str) -> list[Path]:
@@ -114,18 +117,52 @@ def is_own(doc: Mapping[str, Any]) -> bool:
     return doc.get("longreach") == SCHEMA and isinstance(doc.get("task_id"), str)
 
 
-def own_task(doc: Mapping[str, Any]) -> ImportedTask:
-    """The task of such a sample."""
-    return ImportedTask(
-        label=str(doc["label"]),
-        capability=doc["capability"],
-        family=str(doc["family"]),
-        chance=float(doc["chance"]),
-        version=int(doc["version"]),
-        source="own",
-        own={"task": doc["task"], "params": dict(doc["params"]), "id": doc["task_id"]},
-        is_beside=doc.get("is_beside") is True,
-    )
+class OwnDoc(BaseModel):
+    """The fields of such a doc; a log may come from anywhere, so that each is checked."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    label: str = Field(pattern=r"^[^|\x00-\x1f\x7f]+$")
+    task: str
+    task_id: str
+    version: int
+    params: dict[str, Any]
+    capability: Capability
+    family: str
+    chance: float = Field(ge=0, le=1)
+    length: int = Field(ge=1)
+    depth: float | None = Field(ge=0, le=1)
+    index: int = Field(ge=0)
+    seed: int
+    is_beside: bool = False
+    tokenizer: str
+    tokenizer_spec: str | None = None
+    placed: list[float] = []
+    prompt_sha256: str | None = None
+    n_tokens: int | None = Field(default=None, ge=1)
+    groups: dict[str, str] = {}
+
+    def imported(self) -> ImportedTask:
+        """The task of the sample."""
+        return ImportedTask(
+            label=self.label,
+            capability=self.capability,
+            family=self.family,
+            chance=self.chance,
+            version=self.version,
+            source="own",
+            own={"task": self.task, "params": self.params, "id": self.task_id},
+            is_beside=self.is_beside,
+        )
+
+
+def read_own(doc: Mapping[str, Any]) -> OwnDoc | str:
+    """The fields of a sample of our own task, or in words which of them makes no sense."""
+    try:
+        return OwnDoc.model_validate(doc)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return f"a damaged sample of a longreach task: {'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _short(error: BaseException) -> str:

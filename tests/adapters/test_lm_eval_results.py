@@ -81,6 +81,35 @@ def test_our_own_tasks_come_home_under_their_labels() -> None:
     assert all(sample.prompt_sha256 and sample.n_tokens for sample in run.samples)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("label", "two\nlines"),
+        ("label", "a|b"),
+        ("params", None),
+        ("chance", "high"),
+        ("chance", float("nan")),
+        ("capability", "magic"),
+        ("length", 4.5),
+        ("length", None),
+        ("depth", 2),
+        ("index", -1),
+        ("groups", [1]),
+        ("placed", "x"),
+        ("is_beside", "yes"),
+    ],
+)
+def test_a_damaged_sample_of_our_own_is_named_and_left_out(name: str, value: object, tmp_path: Path) -> None:
+    folder = _without_samples("ours", tmp_path / "r")
+    for path in (LOGS / "ours").glob("samples_*"):
+        first, *others = (json.loads(line) for line in path.read_text().splitlines())
+        first["doc"][name] = value
+        (folder / path.name).write_text("".join(json.dumps(line) + "\n" for line in (first, *others)))
+    run = read([folder])
+    assert len(run.samples) == len(read([LOGS / "ours"]).samples) - len(list(folder.glob("samples_*")))
+    assert [f"damaged sample of a longreach task: {name}" in text for text in run.not_understood] == [True, True]
+
+
 @pytest.mark.parametrize("value", [-1, "N/A", None, float("nan")])
 def test_a_sample_without_a_score_is_a_failure(value: object, tmp_path: Path) -> None:
     folder = _without_samples("ruler", tmp_path / "r")

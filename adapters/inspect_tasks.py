@@ -4,6 +4,7 @@ Inspect loads this module by the entry point `inspect_ai`; nothing of ours impor
 has only those prompts in memory that are being asked. Scores are grouped by length.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from inspect_ai import Task, task
@@ -26,16 +27,13 @@ from longreach.harness.tokenizer import Tokenizer
 _KINDS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 
 
-def _tokenizer(spec: str | None) -> Tokenizer:
-    """The one that is named, else cl100k if its file can be had, else the fallback, whose lengths are estimates."""
-    if spec is not None:
-        return open_tokenizer(spec)
+def _default_tokenizer() -> str:
+    """cl100k if its file can be had, else the fallback, whose lengths are estimates."""
     try:
-        found = open_tokenizer("tiktoken:cl100k_base")
-        found.count("a")
+        open_tokenizer("tiktoken:cl100k_base").count("a")
     except ConfigError:
-        return open_tokenizer("words")
-    return found
+        return "words"
+    return "tiktoken:cl100k_base"
 
 
 @solver(name="prompt")  # type: ignore[untyped-decorator]  # inspect_ai is optional, so it has no types
@@ -82,7 +80,8 @@ def _make(name: str) -> Any:
         given["reasoning_budget"] = reasoning_budget
         plain = bridge.Recipe(task=name, label=name, params=params or {})
         recipe = bridge.changed(plain, given, f"-T of longreach/{name.replace('.', '_')}")
-        ours, counter = recipe.open(), _tokenizer(recipe.tokenizer)
+        spec = recipe.tokenizer or _default_tokenizer()
+        recipe, ours, counter = replace(recipe, tokenizer=spec), recipe.open(), open_tokenizer(spec)
         points, _ = bridge.points(recipe, ours, counter)
         docs = [bridge.doc_of(point, recipe, ours, counter) for point in points]
         ids = [f"{doc['length']}-{doc['depth']}-{doc['index']}" for doc in docs]

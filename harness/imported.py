@@ -105,6 +105,12 @@ class ImportedRun:
     """What was left out, each with its file."""
 
 
+def is_beside(headline: Mapping[str, Sequence[str]], capability: str, label: str) -> bool:
+    """True for a task that a battery keeps out of the headline of its capability, which names others."""
+    named = headline.get(capability, ())
+    return bool(named) and label not in named
+
+
 Reader = Callable[[Sequence[Path]], ImportedRun]
 
 

@@ -15,6 +15,15 @@ THRESHOLDS: Mapping[str, float] = {"retrieval": 0.90, "reasoning": 0.70}
 """Mean score that a length must reach, by capability; `documents` has no headline."""
 
 
+def is_label(text: str) -> bool:
+    """True for a name that tables, file names and terminals can show: one line of printable text without `|`.
+
+    >>> is_label("niah.single[needles=4]"), is_label("a|b"), is_label(" "), is_label("a\\u2028b")
+    (True, False, False, False)
+    """
+    return bool(text.strip()) and text.isprintable() and "|" not in text
+
+
 QUERIES = 5
 """Questions that are asked of one shared context, one per equal stratum of depth."""
 DEPTH_STEPS = 10_000

@@ -19,12 +19,16 @@ DEPTHS = {"depth": 1.0, "position": 100.0, "target_position_percentage": 100.0, 
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5}
 """Inspect's letters; N (no answer) is an outcome."""
 
+COUNTED_BY_INSPECT = "as the task of Inspect counts"
+
 
 @dataclass(slots=True)
 class _Gathered:
     samples: list[ImportedSample] = field(default_factory=list)
     tasks: dict[str, ImportedTask] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
+    tokenizers: dict[str, str | None] = field(default_factory=dict)
+    """Name -> SPEC."""
     notes: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -62,7 +66,8 @@ def read(paths: Sequence[Path]) -> ImportedRun:
         model=next(iter(found.models), None),
         tasks=list(found.tasks.values()),
         samples=found.samples,
-        tokenizer="as the task of Inspect counts",
+        tokenizer=next(iter(found.tokenizers)) if len(found.tokenizers) == 1 else COUNTED_BY_INSPECT,
+        tokenizer_spec=next(iter(found.tokenizers.values())) if len(found.tokenizers) == 1 else None,
         facts=found.facts,
         notes=tuple(found.notes),
         not_understood=tuple(found.strange),
@@ -84,18 +89,19 @@ def _header(path: Path, header: Any, found: _Gathered) -> None:
 
 def _take(path: Path, header: Any, sample: Any, number: int, found: _Gathered) -> None:
     facts: Mapping[str, Any] = sample.metadata or {}
-    length = next((value for name in LENGTHS if (value := whole(facts.get(name)))), None)
     where = f"{path.name}, sample {sample.id}"
-    if length is None:
-        found.strange.append(f"{where}: its metadata names no length")
-        return
     own = read_own(facts) if is_own(facts) else None
     if isinstance(own, str):
         found.strange.append(f"{where}: {own}")
         return
+    length = own.length if own else next((value for name in LENGTHS if (value := whole(facts.get(name)))), None)
+    if length is None:
+        found.strange.append(f"{where}: its metadata names no length")
+        return
     task = own.imported() if own else _task(str(header.eval.task))
     found.tasks[task.label] = task
-    found.samples.append(_sample(task, facts, own, length, sample, number))
+    found.tokenizers[own.tokenizer if own else COUNTED_BY_INSPECT] = own.tokenizer_spec if own else None
+    found.samples.append(_sample(task, own, length, own.depth if own else _depth(facts), sample, number))
 
 
 def _task(name: str) -> ImportedTask:
@@ -104,15 +110,19 @@ def _task(name: str) -> ImportedTask:
     )
 
 
+def _depth(facts: Mapping[str, Any]) -> float | None:
+    depth = next((facts[name] / end for name, end in DEPTHS.items() if isinstance(facts.get(name), int | float)), None)
+    return None if depth is None or not 0 <= depth <= 1 else round(depth, 6)
+
+
 def _sample(
-    task: ImportedTask, facts: Mapping[str, Any], own: OwnDoc | None, length: int, sample: Any, number: int
+    task: ImportedTask, own: OwnDoc | None, length: int, depth: float | None, sample: Any, number: int
 ) -> ImportedSample:
     text = str(sample.output.completion or "") if sample.output is not None else ""
     value = next(iter((sample.scores or {}).values())).value if sample.scores else None
     if isinstance(value, Mapping):
         value = value.get("score", value.get("value"))
     score = GRADES.get(value) if isinstance(value, str) and value in GRADES else as_score(value)
-    depth = next((facts[name] / end for name, end in DEPTHS.items() if isinstance(facts.get(name), int | float)), None)
     outcome, error = "scored", None
     if sample.error is not None:
         outcome, error, score = "failed", str(sample.error.message), None
@@ -123,15 +133,18 @@ def _sample(
     return ImportedSample(
         task=task.label,
         length=length,
-        depth=None if depth is None or not 0 <= depth <= 1 else round(depth, 6),
+        depth=depth,
         index=own.index if own else number,
         seed=own.seed if own else 0,
         outcome=outcome,  # type: ignore[arg-type]
         score=score,
         published=score,
         text=text,
-        target=texts(sample.target),
+        target=tuple(own.target) if own else texts(sample.target),
+        placed=tuple(own.placed) if own else (),
         prompt_sha256=own.prompt_sha256 if own else None,
+        n_tokens=own.n_tokens if own else None,
+        groups=own.groups if own else {},
         n_prompt_tokens=whole(next((usage.input_tokens for usage in (sample.model_usage or {}).values()), None)),
         error=error,
     )

@@ -131,7 +131,7 @@ def _own(doc: Mapping[str, Any], line: Mapping[str, Any]) -> Decoded | str:
         score=as_score(line.get("score")),
         published=as_score(line.get("score_published")),
         parts={name: value for name, value in known if as_score(value) is not None},
-        target=texts(doc.get("target")),
+        target=tuple(own.target),
         placed=tuple(own.placed),
         prompt_sha256=own.prompt_sha256,
         n_tokens=own.n_tokens,

@@ -13,6 +13,7 @@ from typing import Any
 
 from longreach.adapters.bridge import SCHEMA
 from longreach.adapters.lm_eval_tasks import lm_eval_name
+from longreach.harness.imported import is_beside
 from longreach.harness.record import COUNTED, Record
 
 
@@ -71,7 +72,6 @@ def _means(label: str, records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _line(number: int, record: Record, chance: float, config: Mapping[str, Any]) -> dict[str, Any]:
-    headline = (config.get("headline") or {}).get(record.capability, ())
     doc = {
         "longreach": SCHEMA,
         "label": record.task,
@@ -86,7 +86,7 @@ def _line(number: int, record: Record, chance: float, config: Mapping[str, Any])
         "depth": record.depth,
         "index": record.index,
         "seed": record.seed,
-        "is_beside": bool(headline) and record.task not in headline,
+        "is_beside": is_beside(config.get("headline") or {}, record.capability, record.task),
         "tokenizer": record.tokenizer,
         "tokenizer_spec": config["tokenizer"]["spec"],
         "target": list(record.target),

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from longreach.adapters.bridge import SCHEMA
 from longreach.harness.errors import DataError
 from longreach.harness.imported import ImportedTask
-from longreach.harness.task import Capability
+from longreach.harness.task import Capability, is_label
 
 
 def files_below(paths: Sequence[Path], *patterns: str) -> list[Path]:
@@ -122,7 +122,7 @@ class OwnDoc(BaseModel):
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
-    label: str = Field(pattern=r"^[^|\x00-\x1f\x7f]+$")
+    label: str
     task: str
     task_id: str
     version: int
@@ -137,10 +137,18 @@ class OwnDoc(BaseModel):
     is_beside: bool = False
     tokenizer: str
     tokenizer_spec: str | None = None
+    target: list[str] = []
     placed: list[float] = []
     prompt_sha256: str | None = None
     n_tokens: int | None = Field(default=None, ge=1)
     groups: dict[str, str] = {}
+
+    @field_validator("label")
+    @classmethod
+    def _label(cls, value: str) -> str:
+        if not is_label(value):
+            raise ValueError("no printable text, or a '|' in it")
+        return value
 
     def imported(self) -> ImportedTask:
         """The task of the sample."""

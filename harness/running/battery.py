@@ -10,6 +10,7 @@ from longreach.harness.lengths import parse_depths, parse_length, parse_lengths,
 from longreach.harness.registry import did_you_mean
 from longreach.harness.running.malformed import refusal, shown
 from longreach.harness.stats.blocks import centres
+from longreach.harness.task import is_label
 from longreach.harness.tokenizer import Prove
 
 _ENTRY_KEYS = ("task", "label", "lengths", "depths", "samples", "optional")
@@ -91,7 +92,7 @@ class Entry(_Strict):
     @classmethod
     def _plain_label(cls, value: str) -> str:
         """Labels stand in tables, file names and on terminals."""
-        if not value.strip() or not value.isprintable() or "|" in value:
+        if not is_label(value):
             raise ValueError(
                 f"{shown(value)} is no label: it must be one line of printable text without '|'; give the task another label"
             )

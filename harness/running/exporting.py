@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from longreach.harness.errors import ConfigError
+from longreach.harness.imported import is_beside
 from longreach.harness.registry import exporter, tasks
 from longreach.harness.running.battery import Battery
 from longreach.harness.running.battery_load import builtin_names, load_battery
@@ -51,7 +52,6 @@ def _group(options: Options, left: list[str]) -> dict[str, Any]:
 
 def _recipe(task: BatteryTask, battery: Battery) -> dict[str, Any]:
     samples = {1: task.samples} if isinstance(task.samples, int) else dict(task.samples)
-    headline = battery.headline.get(task.task.info.capability, ())
     return {
         "task": task.task.info.name,
         "label": task.label,
@@ -63,7 +63,7 @@ def _recipe(task: BatteryTask, battery: Battery) -> dict[str, Any]:
         "tokenizer": battery.tokenizer,
         "is_explicit": battery.explicit_lengths,
         "reasoning_budget": battery.reasoning_budget,
-        "is_beside": bool(headline) and task.label not in headline,
+        "is_beside": is_beside(battery.headline, task.task.info.capability, task.label),
     }
 
 

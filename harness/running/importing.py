@@ -13,9 +13,11 @@ from longreach.harness.imported import ImportedRun, ImportedSample, ImportedTask
 from longreach.harness.record import Record
 from longreach.harness.registry import importer, results_writer
 from longreach.harness.running.config import SCHEMA
+from longreach.harness.running.malformed import shown
 from longreach.harness.running.results import write_results
 from longreach.harness.running.store import CONFIG, open_store, read_config, read_records, write_config
 from longreach.harness.sample import digest
+from longreach.harness.task import is_label
 
 if TYPE_CHECKING:
     from longreach.harness.report.card import Card
@@ -49,6 +51,9 @@ def import_results(tool: str, paths: Sequence[Path], out: Path, *, model: str | 
         ConfigError: the files cannot be read, or name no model. RunFolderError: `out` is a run that was made here.
     """
     found = importer(tool)(paths)
+    for task in found.tasks:
+        if not is_label(task.label):
+            raise ConfigError(f"the files name a task {shown(task.label)}, which no table can show; rename it there")
     name = model or found.model
     if name is None:
         raise ConfigError("the files do not say which model answered; name it with --model")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from longreach.harness.cli import run_command
+
 pytestmark = pytest.mark.lm_eval
 
 
@@ -29,4 +31,8 @@ def test_a_log_of_our_task_comes_home(tmp_path: Path, monkeypatch: pytest.Monkey
         ("niah.single", 2048, 0.0),
     ]
     assert run.model == "mockllm/model"
-    assert all(sample.prompt_sha256 for sample in run.samples)
+    assert all(sample.prompt_sha256 and sample.target and len(sample.placed) == 1 for sample in run.samples)
+    assert [0 <= sample.length - (sample.n_tokens or 0) <= 200 for sample in run.samples] == [True, True]
+    out = tmp_path / "run"
+    assert run_command(["import", "inspect", str(tmp_path / "logs"), "--out", str(out)]) == 0
+    assert run_command(["verify", str(out)]) == 0  # its prompts are built again, with the same hashes

@@ -86,6 +86,9 @@ def test_our_own_tasks_come_home_under_their_labels() -> None:
     [
         ("label", "two\nlines"),
         ("label", "a|b"),
+        ("label", "a\u2028b"),
+        ("label", " "),
+        ("target", "42"),
         ("params", None),
         ("chance", "high"),
         ("chance", float("nan")),

@@ -68,6 +68,17 @@ def test_what_cannot_be_done_with_an_import_is_said(
     assert "another model" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["a|b", "two\u2028lines", "\u202ebackwards"])
+def test_a_task_that_no_table_can_show_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, out = tmp_path / "v.csv", tmp_path / "out"
+    table.write_text(f"task,length,score_percent,n\n{name},128k,20,500\n", encoding="utf-8")
+    assert run_command(["import", "vendor", str(table), "--out", str(out), "--model", "m"]) == 2
+    assert f"the files name a task {name!r}, which no table can show" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_one_card_of_three_origins_tells_them_apart(ruler: Path, tmp_path: Path) -> None:
     run, imported, vendor, out = (tmp_path / name for name in ("run", "imported", "vendor", "out"))
     options = ["--tasks", "ruler.vt", "--lengths", "4k", "--depths", "0.5", "--samples", "12", "--out", str(run)]

@@ -8,6 +8,7 @@ only where those do not do. In a text made of elements (`Layout`) a window start
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ def draw_starts(corpus: Corpus, n_tokens: int, rng: random.Random, n: int) -> In
     cuts = corpus.cuts
     level = UNIT if corpus.layout else SENTENCE
     starts, counts = cuts.by_level[level][:-1], cuts.counts_by_level[level][:-1]
-    room = int(np.searchsorted(counts, min(cuts.n_tokens - n_tokens, corpus.period - 1), side="right"))
+    room = int(counts.searchsorted(min(cuts.n_tokens - n_tokens, corpus.period - 1), side="right"))
     raw = np.frombuffer(rng.getrandbits(CANDIDATE_BITS * n).to_bytes(CANDIDATE_BITS // 8 * n, "little"), dtype="<u4")
     scaled = raw.astype(np.uint64) * np.uint64(max(room, 1)) >> np.uint64(CANDIDATE_BITS)
     picked: Ints = starts[scaled.astype(np.int64)]
@@ -115,23 +116,24 @@ def _ends(cuts: Cuts, starts: Ints, limit: int, level: int) -> tuple[Ints, Ints]
     if not cuts.ends_by_level[level].size:
         return starts, np.zeros_like(starts)
     limits = cuts.counts[starts] + limit
-    at = np.searchsorted(cuts.end_counts_by_level[level], limits, side="right") - 1
+    at = cuts.end_counts_by_level[level].searchsorted(limits, side="right") - 1
     ends: Ints = np.maximum(cuts.ends_by_level[level][at], starts)
     return ends, cuts.counts[ends] - cuts.counts[starts]
 
 
-def _depth_errors(cuts: Cuts, starts: Ints, ends: Ints, depth: float, level: int) -> NDArray[np.float64]:
-    """Tokens between the wanted depth and the nearest cut of `level` inside each window."""
-    if depth in (0.0, 1.0):
-        return np.zeros(starts.size)
+def _depth_errors(cuts: Cuts, starts: Ints, ends: Ints, depths: Sequence[float], level: int) -> NDArray[np.float64]:
+    """Tokens between each wanted depth and the nearest cut of `level` inside each window, shape (n_depths, n_windows)."""
     among = cuts.counts_by_level[level]
     low, high = cuts.counts[starts], cuts.counts[ends]
-    wanted = low + depth * (high - low)
-    after = np.searchsorted(among, wanted)
-    right = among[np.minimum(after, among.size - 1)]
+    wanted = low + np.array(depths)[:, None] * (high - low)
+    after = among.searchsorted(np.ceil(wanted).astype(np.int64))  # a search for floats would copy all of `among`
+    right = among.take(after, mode="clip")
     right = np.where(right > high, low if level == UNIT else high, right)
     left = np.maximum(among[np.maximum(after - 1, 0)], low)
     errors: NDArray[np.float64] = np.minimum(np.abs(right - wanted), np.abs(wanted - left))
+    for row, depth in enumerate(depths):
+        if depth in (0.0, 1.0):
+            errors[row] = 0.0
     return errors
 
 
@@ -146,7 +148,7 @@ def _best_hit(
     ends, sizes = _ends(cuts, starts, n_tokens + slack, end_level)
     good = np.abs(sizes - n_tokens) <= slack
     if depths and good.any():
-        errors = _depth_errors(cuts, starts, ends, depths[anchor], needle_level)
+        (errors,) = _depth_errors(cuts, starts, ends, depths[anchor : anchor + 1], needle_level)
         # One token less than the tolerance: whoever counts the text before the needle alone may be one off.
         good &= errors <= max(0.5, tolerance * n_tokens - 1.0)
     hits = np.flatnonzero(good)
@@ -157,7 +159,7 @@ def _best_hit(
     if tolerance >= 1.0 and depths:
         best = hits[int(np.argmin(errors[hits]))]
     elif others and hits.size > 1:
-        worst = np.max([_depth_errors(cuts, starts[hits], ends[hits], depth, needle_level) for depth in others], axis=0)
+        worst = _depth_errors(cuts, starts[hits], ends[hits], others, needle_level).max(axis=0)
         best = hits[int(np.argmin(worst))]
     return int(starts[best]), int(ends[best])
 
@@ -166,8 +168,7 @@ def _nearest(cuts: Cuts, starts: Ints, n_tokens: int, depths: Sequence[float]) -
     """Where nothing fits: the finest cuts, the size first, then the depth."""
     ends, sizes = _ends(cuts, starts, n_tokens + SLACK, GRAPHEME)
     errors = np.maximum(np.abs(sizes - n_tokens), SLACK) * 1e6
-    for depth in depths:
-        errors = errors + _depth_errors(cuts, starts, ends, depth, GRAPHEME)
+    errors = errors + _depth_errors(cuts, starts, ends, depths, GRAPHEME).sum(axis=0)
     best = int(np.argmin(errors))
     return (int(starts[best]), int(ends[best])) if sizes[best] > 0 else None
 
@@ -225,14 +226,14 @@ def _cut_at(cuts: Cuts, first: int, last: int, wanted: float, level: int, allowe
     best, distance = None, float("inf")
     for finer in range(level, -1, -1) if level < UNIT else (UNIT,):
         among, counts = cuts.by_level[finer], cuts.counts_by_level[finer]
-        low, high = int(np.searchsorted(among, first)), int(np.searchsorted(among, last, side="right"))
+        low, high = int(among.searchsorted(first)), int(among.searchsorted(last, side="right"))
         if low >= high:
             continue
-        after = int(np.searchsorted(counts, wanted))
+        after = int(counts.searchsorted(ceil(wanted)))
         for at in (after - 1, after):
             at = min(max(at, low), high - 1)
-            if abs(counts[at] - wanted) < distance:
-                best, distance = int(among[at]), float(abs(counts[at] - wanted))
+            if (missed := abs(int(counts[at]) - wanted)) < distance:
+                best, distance = int(among[at]), missed
         if distance <= allowed:
             break
     return best

@@ -24,7 +24,7 @@ from longreach.suites.joins import count
 from longreach.suites.placing import wrong_lists
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
 from longreach.suites.ruler.vocabulary import vocabulary, word_list
-from longreach.suites.tables import Strings, Table, distinct, draws, measure, permutation, shuffled, written
+from longreach.suites.tables import Strings, Table, distinct, draws, joined, measure, permutation, shuffled, written
 from longreach.suites.units import Composed, fill, remembered, spliced, trimmed
 
 OPENING = (
@@ -155,8 +155,8 @@ class CommonWords:
 
 def _listed(tokenizer: Tokenizer, numbers: Table, words: Table, places: Ints) -> tuple[str, int]:
     """The words at `places`, numbered from 1 and parted by blanks, and their tokens."""
-    data = written(numbers.entries[: places.size], words.entries[places])
-    used = int(numbers.counts[: places.size].sum() + words.counts[places].sum())
+    data = written(numbers.entries[: places.size], words.entries.take(places))
+    used = int(numbers.counts[: places.size].sum() + words.counts.take(places).sum())
     return trimmed(tokenizer, data.decode(), used, start=1)
 
 
@@ -215,21 +215,24 @@ def _compose(
     numbers, words, numbering = _tables(tokenizer, point.length)
     many, few = repeats
     fixed = many * int(words.counts[common].sum())
-    others = Table(entries=words.entries[rest], counts=words.counts[rest])
-    n = _most(n_tokens - fixed, others.counts, numbering, many, few)
+    columns: tuple[Strings, ...] = (words.entries,)
+    rows: tuple[Ints, ...] = (rest,)
+    sizes = words.counts[rest]
+    n = _most(n_tokens - fixed, sizes, numbering, many, few)
     notes: tuple[str, ...] = ()
     if n > rest.size - RESIZED:
-        others = _drawn_pairs(tokenizer, n_tokens // (few * 4), rng)
-        n = _most(n_tokens - fixed, others.counts, numbering, many, few)
+        columns, rows, sizes = _drawn_pairs(tokenizer, n_tokens // (few * 4), rng)
+        n = _most(n_tokens - fixed, sizes, numbering, many, few)
         notes = ("words are adjective-noun pairs: the list needs more than wonderwords has",)
     n = max(n, FEWEST_OTHERS)
     n_entries = N_COMMON * many + n * few
     chosen = np.arange(n)
-    used = fixed + few * int(others.counts[:n].sum()) + int(numbering[n_entries - 1])
-    used += _swap(chosen, others.counts, (n_tokens - used) // few, rng) * few
-    entries: Strings = np.concatenate((words.entries[common], others.entries[chosen]))
+    used = fixed + few * int(sizes[:n].sum()) + int(numbering[n_entries - 1])
+    used += _swap(chosen, sizes, (n_tokens - used) // few, rng) * few
+    others = joined(*(column.take(row[chosen]) for column, row in zip(columns, rows, strict=True)))
+    entries: Strings = np.concatenate((words.entries[common], others))
     often = np.repeat(np.arange(N_COMMON + n), np.repeat((many, few), (N_COMMON, n)))
-    data = written(numbers.entries[:n_entries], entries[shuffled(rng, often)])
+    data = written(numbers.entries[:n_entries], entries.take(shuffled(rng, often)))
     text, used = trimmed(tokenizer, data.decode(), used, start=1)
     return Composed(text=text, n_tokens=used, notes=notes)
 
@@ -262,12 +265,14 @@ def _swap(chosen: Ints, counts: Ints, left: int, rng: random.Random) -> int:
     return gained
 
 
-def _drawn_pairs(tokenizer: Tokenizer, n: int, rng: random.Random) -> Table:
-    """Different adjective-noun pairs, about `n` and more than enough."""
+def _drawn_pairs(
+    tokenizer: Tokenizer, n: int, rng: random.Random
+) -> tuple[tuple[Strings, ...], tuple[Ints, ...], Ints]:
+    """Different adjective-noun pairs, about `n` and more than enough: two columns, a row of each for each pair, sizes."""
     first, second = _pairs(tokenizer)
     codes = distinct(draws(rng, n + n // 32 + 64, first.counts.size * second.counts.size))
-    a, b = codes // second.counts.size, codes % second.counts.size
-    return Table(entries=np.char.add(first.entries[a], second.entries[b]), counts=first.counts[a] + second.counts[b])
+    a, b = np.divmod(codes, second.counts.size)
+    return (first.entries, second.entries), (a, b), first.counts[a] + second.counts[b]
 
 
 TASKS = (CommonWords(),)

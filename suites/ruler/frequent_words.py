@@ -202,7 +202,7 @@ def _compose(n_tokens: int, tokenizer: Tokenizer, point: Point, ranks: Table) ->
     left = (n_tokens - int(often @ counts)) // int(counts[0])
     often[0] += min(max(left, 0), MOST_DOTS)
     order = shuffled(point.rng(), np.repeat(np.arange(counts.size), often))
-    text, used = trimmed(tokenizer, written(ranks.entries[order]).decode(), int(often @ counts), start=1)
+    text, used = trimmed(tokenizer, written(ranks.entries.take(order)).decode(), int(often @ counts), start=1)
     return Composed(text=text, n_tokens=used)
 
 

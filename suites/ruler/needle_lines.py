@@ -17,7 +17,7 @@ from longreach.suites.corpus import tier
 from longreach.suites.cuts import Ints
 from longreach.suites.joins import count
 from longreach.suites.ruler.vocabulary import word_list
-from longreach.suites.tables import Strings, Table, distinct, draws, measure, permutation, strings, written
+from longreach.suites.tables import Strings, Table, distinct, draws, joined, measure, permutation, strings, written
 from longreach.suites.units import Composed, cut_off, remembered, trimmed
 
 FEWEST_LINES = 2
@@ -28,6 +28,7 @@ CUT_FROM = 4
 RESIZED = 24
 """Lines at the end whose sizes may be chosen."""
 TRIES = 64
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,20 +113,19 @@ def compose_lines(
     room = n_tokens - count(tokenizer, needle + "\n")
     for _ in range(TRIES):
         rows = _draw(lines, room, rng)
-        sizes = np.sum([table.counts[row] for table, row in zip(lines.tables, rows, strict=True)], axis=0)
+        sizes = np.sum([table.counts.take(row) for table, row in zip(lines.tables, rows, strict=True)], axis=0)
         total = np.cumsum(sizes)
         n = max(FEWEST_LINES, int(np.searchsorted(total, room, side="right")))
         left = _resize(lines, rows, n, room - int(total[n - 1]), rng)
         codes = _codes(rows, n, lines)
         if not _all_differ(codes) or any((codes == code).any() for text in absent for code in _pairs_of(text)):
             continue
-        columns = [table.entries[row[: n + 1]] for table, row in zip(lines.tables, rows, strict=True)]
+        drawn = joined(*(table.entries.take(row[: n + 1]) for table, row in zip(lines.tables, rows, strict=True)))
         rest, n_rest = "", 0
         if left > CUT_FROM:
-            rest, n_rest = cut_off(tokenizer, written(*(column[n:] for column in columns)).decode(), left)
+            rest, n_rest = cut_off(tokenizer, written(drawn[n:]).decode(), left)
         slot = int(depth * (n + 1))
-        before = written(*(column[:slot] for column in columns))
-        after = written(*(column[slot:n] for column in columns))
+        before, after = written(drawn[:slot]), written(drawn[slot:n])
         if lines.may_hold(absent) and any(text.encode() in part for text in absent for part in (before, after)):
             continue
         text = b"".join((before, needle.encode(), b"\n", after, rest.encode())).decode()
@@ -142,7 +142,7 @@ def compose_lines(
 
 def _draw(lines: Lines, room: int, rng: random.Random) -> list[Ints]:
     """Rows for more lines than fit: an index into each table; no two keys are the same."""
-    smallest = sum(int(table.counts.min()) for table in lines.tables)
+    smallest = sum(min(table.by_size) for table in lines.tables)
     n = max(room, 0) // max(smallest, 1) + FEWEST_LINES + 1
     spare = n + 64 + n // 64  # of six million pairs, a few come twice
     rows = [
@@ -162,7 +162,7 @@ def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Rando
     free = np.ones(table.counts.size, dtype=np.bool_)
     if lines.distinct[lines.elastic]:
         free[row] = False
-    largest = int(table.counts.max())
+    largest = max(table.by_size)
     first = max(0, n - RESIZED)
     for index in range(n - 1, first - 1, -1):
         if left <= SLACK:
@@ -170,7 +170,8 @@ def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Rando
         have = int(table.counts[row[index]])
         share = -(-left // (index - first + 1))
         for more in range(min(share, largest - have, left), 0, -1):
-            options = np.flatnonzero((table.counts == have + more) & free)
+            options = table.by_size.get(have + more, _NONE)
+            options = options[free[options]]
             if options.size:
                 row[index] = options[rng.randrange(options.size)]
                 free[row[index]] = not lines.distinct[lines.elastic]

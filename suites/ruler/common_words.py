@@ -40,6 +40,8 @@ LONG_FROM = 4096
 FEWEST_OTHERS = 10
 RESIZED = 32
 """Words of the list whose sizes may be chosen."""
+N_SPARE = 40 * RESIZED
+"""Unused words among which those are looked for."""
 
 DEPARTURES = (
     *COMMON_DEPARTURES,
@@ -215,9 +217,10 @@ def _compose(
     numbers, words, numbering = _tables(tokenizer, point.length)
     many, few = repeats
     fixed = many * int(words.counts[common].sum())
+    smallest = few * (min(words.by_size) + min(numbers.by_size))
     columns: tuple[Strings, ...] = (words.entries,)
-    rows: tuple[Ints, ...] = (rest,)
-    sizes = words.counts[rest]
+    rows: tuple[Ints, ...] = (rest[: max(0, n_tokens) // smallest + FEWEST_OTHERS + N_SPARE],)
+    sizes = words.counts.take(rows[0])
     n = _most(n_tokens - fixed, sizes, numbering, many, few)
     notes: tuple[str, ...] = ()
     if n > rest.size - RESIZED:
@@ -249,7 +252,7 @@ def _swap(chosen: Ints, counts: Ints, left: int, rng: random.Random) -> int:
     """Changes some of the `chosen` words for unused longer ones, `left` tokens in all; returns those gained."""
     gained = 0
     first = chosen.size
-    spare = counts[first : first + 40 * RESIZED].copy()
+    spare = counts[first : first + N_SPARE].copy()
     for index in range(first - 1, max(0, first - RESIZED), -1):  # the first is one that an answer may name
         if gained >= left:
             break

@@ -14,7 +14,7 @@ from longreach.harness.data import read_corpus
 from longreach.harness.errors import DataError
 from longreach.harness.table_cache import Arrays, cached
 from longreach.harness.tokenizer import Tokenizer, innermost
-from longreach.suites.cuts import UNIT, Cuts, find_cuts, make_cuts
+from longreach.suites.cuts import SENTENCE, UNIT, Cuts, find_cuts, make_cuts
 from longreach.suites.generated import characters_per_token, generate, is_generated
 from longreach.suites.layouts import LINES, Layout, unit_cuts
 
@@ -137,7 +137,9 @@ def _cuts_of(text: str, tokenizer: Tokenizer) -> Cuts:
             return False
         positions, counts = found["positions"], found["counts"]
         ascending = bool((positions[1:] > positions[:-1]).all() and (counts[1:] >= counts[:-1]).all())
-        return ascending and shape[0] > 1 and positions[0] == 0 and positions[-1] == len(text)
+        if not ascending or shape[0] < 2 or found["levels"][[0, -1]].min() < SENTENCE:
+            return False
+        return bool(positions[0] == 0 and positions[-1] == len(text))
 
     found = cached("cuts", tokenizer, (text,), make, fits)
     return make_cuts(found["positions"].astype(np.int64), found["counts"].astype(np.int64), found["levels"])

@@ -182,18 +182,18 @@ def _cut_at(corpus: Corpus, position: int) -> int:
 
 def _context_start(corpus: Corpus, at: int, lowest: int) -> int:
     """A cut about CONTEXT characters before `at`, a word's if one is near, but not before `lowest`."""
-    positions, levels = corpus.cuts.positions, corpus.cuts.levels
+    positions, words = corpus.cuts.positions, corpus.cuts.by_level[WORD]
     nearest = max(0, int(positions.searchsorted(at - CONTEXT, side="right")) - 1)
-    index = next((i for i in range(nearest, max(-1, nearest - CONTEXT), -1) if levels[i] >= WORD), nearest)
-    return max(int(positions[index]), lowest)
+    word = int(words[words.searchsorted(nearest, side="right") - 1])  # the first cut is one
+    return max(int(positions[word if nearest - word < CONTEXT else nearest]), lowest)
 
 
 def _context_end(corpus: Corpus, at: int, highest: int) -> int:
     """A cut about CONTEXT characters after `at`, a word's if one is near, but not after `highest`."""
-    positions, levels = corpus.cuts.positions, corpus.cuts.levels
+    positions, words = corpus.cuts.positions, corpus.cuts.by_level[WORD]
     nearest = min(positions.size - 1, int(positions.searchsorted(at + CONTEXT)))
-    index = next((i for i in range(nearest, min(levels.size, nearest + CONTEXT)) if levels[i] >= WORD), nearest)
-    return min(int(positions[index]), highest)
+    word = int(words[words.searchsorted(nearest)])  # the last cut is one
+    return min(int(positions[word if word - nearest < CONTEXT else nearest]), highest)
 
 
 _counts: OrderedDict[tuple[str, str], int] = OrderedDict()

@@ -8,6 +8,7 @@ only where those do not do. In a text made of elements (`Layout`) a window start
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from math import ceil
 
 import numpy as np
@@ -57,13 +58,17 @@ class Window:
     needles: tuple[int, ...]
 
 
-def draw_starts(corpus: Corpus, n_tokens: int, rng: random.Random, n: int) -> Ints:
-    """`n` random cuts (indices) where a window of `n_tokens` may start: starts of sentences or elements that leave room for it."""
+def _starts(corpus: Corpus, n_tokens: int, bits: int, n: int) -> Ints:
+    """`n` cuts (indices) where a window of `n_tokens` may start: starts of sentences or elements that leave room for it.
+
+    Args:
+        bits: CANDIDATE_BITS random ones for each.
+    """
     cuts = corpus.cuts
     level = UNIT if corpus.layout else SENTENCE
     starts, counts = cuts.by_level[level][:-1], cuts.counts_by_level[level][:-1]
     room = int(counts.searchsorted(min(cuts.n_tokens - n_tokens, corpus.period - 1), side="right"))
-    raw = np.frombuffer(rng.getrandbits(CANDIDATE_BITS * n).to_bytes(CANDIDATE_BITS // 8 * n, "little"), dtype="<u4")
+    raw = np.frombuffer(bits.to_bytes(CANDIDATE_BITS // 8 * n, "little"), dtype="<u4")
     scaled = raw.astype(np.uint64) * np.uint64(max(room, 1)) >> np.uint64(CANDIDATE_BITS)
     picked: Ints = starts[scaled.astype(np.int64)]
     return picked
@@ -90,21 +95,23 @@ def choose(
     """
     others = DEPTH_TOLERANCE if every_depth else OTHER_TOLERANCE
     cuts = corpus.cuts
-    pools = (np.array([start]),) if start is not None else tuple(draw_starts(corpus, n_tokens, rng, n) for n in DRAWS)
-    if (
-        corpus.layout and start is not None and not keeps_start
-    ):  # its elements may leave no place near the depth from there
-        pools = (*pools, draw_starts(corpus, n_tokens, rng, DRAWS[-1]))
+    numbers: tuple[int, ...] = DRAWS
+    if start is not None:  # a text's elements may leave no place near the depth from there
+        numbers = DRAWS[-1:] if corpus.layout and not keeps_start else ()
+    # All bits are drawn, whether they are looked at or not: what is drawn after this window does not depend on luck.
+    pools = [cache(partial(_starts, corpus, n_tokens, rng.getrandbits(CANDIDATE_BITS * n), n)) for n in numbers]
+    if start is not None:
+        pools.insert(0, cache(partial(np.array, [start])))
     levels = UNIT_LEVELS if corpus.layout else LEVELS
     for tolerance in (DEPTH_TOLERANCE, 1.0) if corpus.layout else (DEPTH_TOLERANCE,):
         for level in levels:
-            for starts in pools:
-                hit = _best_hit(cuts, starts, n_tokens, depths, level, anchor, tolerance)
+            for pool in pools:
+                hit = _best_hit(cuts, pool(), n_tokens, depths, level, anchor, tolerance)
                 if hit is not None:
                     return Window(
                         start=hit[0], end=hit[1], needles=_place(cuts, *hit, depths, level[1], anchor, others)
                     )
-    nearest = _nearest(cuts, pools[-1], n_tokens, depths[anchor : anchor + 1])
+    nearest = _nearest(cuts, pools[-1](), n_tokens, depths[anchor : anchor + 1])
     if nearest is None:
         return None
     finest = UNIT if corpus.layout else GRAPHEME
@@ -146,21 +153,22 @@ def _best_hit(
     """
     end_level, needle_level, slack = level
     ends, sizes = _ends(cuts, starts, n_tokens + slack, end_level)
-    good = np.abs(sizes - n_tokens) <= slack
-    if depths and good.any():
-        (errors,) = _depth_errors(cuts, starts, ends, depths[anchor : anchor + 1], needle_level)
-        # One token less than the tolerance: whoever counts the text before the needle alone may be one off.
-        good &= errors <= max(0.5, tolerance * n_tokens - 1.0)
-    hits = np.flatnonzero(good)
+    fits = np.flatnonzero(np.abs(sizes - n_tokens) <= slack)
+    if not fits.size:
+        return None
+    starts, ends = starts[fits], ends[fits]
+    if not depths:
+        return int(starts[0]), int(ends[0])
+    errors = _depth_errors(cuts, starts, ends, depths, needle_level)
+    # One token less than the tolerance: whoever counts the text before the needle alone may be one off.
+    hits = np.flatnonzero(errors[anchor] <= max(0.5, tolerance * n_tokens - 1.0))
     if not hits.size:
         return None
-    best = hits[0]
-    others = (*depths[:anchor], *depths[anchor + 1 :])
-    if tolerance >= 1.0 and depths:
-        best = hits[int(np.argmin(errors[hits]))]
-    elif others and hits.size > 1:
-        worst = _depth_errors(cuts, starts[hits], ends[hits], others, needle_level).max(axis=0)
-        best = hits[int(np.argmin(worst))]
+    if tolerance < 1.0:
+        errors[anchor] = 0.0  # near enough: the others decide
+        best = hits[errors[:, hits].max(axis=0).argmin()]
+    else:
+        best = hits[errors[anchor, hits].argmin()]
     return int(starts[best]), int(ends[best])
 
 

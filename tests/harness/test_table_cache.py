@@ -12,6 +12,7 @@ from longreach.harness import table_cache
 from longreach.harness.table_cache import Arrays, cached, fingerprint, folder
 from longreach.harness.tokenizer import BytesTokenizer, WithProof, WordsTokenizer
 from longreach.suites.corpus import _cuts_of
+from longreach.suites.cuts import GRAPHEME
 from longreach.suites.tables import sizes
 
 WORDS = WordsTokenizer()
@@ -105,6 +106,16 @@ def test_cuts_from_disk_are_the_cuts_that_were_made(place: Path) -> None:
     for name in ("positions", "counts", "levels"):
         assert np.array_equal(getattr(first, name), getattr(second, name))
         assert getattr(first, name).dtype == getattr(second, name).dtype
+
+
+def test_cuts_from_disk_whose_text_ends_nowhere_are_made_anew(place: Path) -> None:
+    text = "One fine day, he said. " * 40
+    whole = _cuts_of(text, WORDS)
+    (path,) = place.glob("cuts-*.npz")
+    kept = dict(np.load(path))
+    kept["levels"][-1] = GRAPHEME
+    np.savez(path, **kept)
+    assert np.array_equal(_cuts_of(text, WORDS).levels, whole.levels)
 
 
 def test_two_writers_do_no_harm(place: Path) -> None:

@@ -144,7 +144,7 @@ def shuffled(rng: random.Random, numbers: Ints) -> Ints:
     """`numbers` (0 to 2^32 - 1) in random order: sorted by 32 random bits each, the same on every machine."""
     keys = _random_words(rng, numbers.size)
     keys <<= np.uint64(32)
-    keys |= numbers.view(np.uint64)
+    keys |= numbers.astype(np.uint64)
     keys.sort()
     keys &= np.uint64(0xFFFFFFFF)
     return keys.view(np.int64)

@@ -46,10 +46,17 @@ class DataError(ConfigError):
 
 
 class InfeasibleCell(ConfigError):
-    """The asked length cannot hold what the task must say. `minimum` is the shortest length that might (tokens)."""
+    """The asked length cannot hold what the task must say.
 
-    def __init__(self, message: str, *, minimum: int | None = None) -> None:
-        super().__init__(message)
+    Args:
+        reason: what it cannot hold.
+        minimum: the shortest length that might (tokens); the message ends with it.
+    """
+
+    def __init__(self, reason: str, *, minimum: int | None = None) -> None:
+        hint = f"; the shortest length that can is about {minimum:,}" if minimum is not None else ""
+        super().__init__(reason + hint)
+        self.reason = reason
         self.minimum = minimum
 
 

@@ -145,8 +145,7 @@ def _infeasible(point: Point, reserve: int, n_frame: int, n_needles: int, wanted
     minimum = point.length - wanted + smallest
     return InfeasibleCell(
         f"length {point.length:,} of task {point.task!r} cannot hold {n_frame:,} tokens of question and template, "
-        f"{n_needles:,} of needles, {reserve:,} reserved for the answer and {smallest} of haystack; "
-        f"the shortest length that can is about {minimum:,}",
+        f"{n_needles:,} of needles, {reserve:,} reserved for the answer and {smallest} of haystack",
         minimum=minimum,
     )
 

@@ -161,7 +161,6 @@ def _infeasible(point: Point, reserve: int, n_frame: int, n_context: int) -> Inf
     minimum = n_frame + n_context + reserve + AIM
     return InfeasibleCell(
         f"length {point.length:,} of task {point.task!r} cannot hold {n_frame:,} tokens of question, example and template, "
-        f"{reserve:,} reserved for the answer and a context of {n_context:,}, the smallest that asks anything; "
-        f"the shortest length that can is about {minimum:,}",
+        f"{reserve:,} reserved for the answer and a context of {n_context:,}, the smallest that asks anything",
         minimum=minimum,
     )

@@ -5,18 +5,19 @@ Shortest length first and the tasks in turn, so that a broken set-up shows early
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longreach.harness.errors import BatteryError, InfeasibleCell
+from longreach.harness.errors import BatteryError
 from longreach.harness.lengths import format_length
 from longreach.harness.running.battery import Battery
 from longreach.harness.running.controls import FAMILY, Control
+from longreach.harness.running.feasible import Infeasible, heaviest_of, problem_of
 from longreach.harness.running.resolve import BatteryTask
 from longreach.harness.sample import Grid, Point
 from longreach.harness.stats.blocks import BlockTask, centres, drawn_depth, stratum
-from longreach.harness.task import Loaded, Measured, Uneven, task_id
+from longreach.harness.task import Loaded, Measured, task_id
 from longreach.harness.tokenizer import Tokenizer
 
 
@@ -26,21 +27,6 @@ class Item:
 
     label: str
     point: Point
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Infeasible:
-    """A task at a length that is left out, and why."""
-
-    task: str
-    length: int
-    reason: str
-    minimum: int | None
-    """Shortest length that might do (tokens), where known."""
-    n_rows: int = 0
-    """Rows of a loaded set that are too long; 0: the length is too short for the task."""
-    is_refused: bool = False
-    """Rows without which the run is incomplete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,15 +69,19 @@ def make_plan(battery: Battery, tasks: Sequence[BatteryTask], tokenizer: Tokeniz
     """
     _check_budget(battery, tasks, window)
     infeasible: list[Infeasible] = []
+    refused: list[Infeasible] = []
     by_length: dict[int, list[list[Item]]] = {}
     for task in tasks:
         if isinstance(task.task, Measured):
             for length, row in _measured(battery, task, task.task, tokenizer, window, infeasible).items():
                 by_length.setdefault(length, []).append(row)
             continue
-        for length in _lengths(battery, task, tokenizer, window, infeasible):
+        for length in _lengths(battery, task, tokenizer, window, infeasible, refused):
             row = [Item(label=task.label, point=point) for point in points_of(task, length, battery.seed)]
             by_length.setdefault(length, []).append(row)
+    if refused:
+        worst = heaviest_of(refused)
+        raise BatteryError(worst.reason if worst.task in worst.reason else f"{worst.task}: {worst.reason}")
     for entry in battery.tasks:
         if entry.lacks_data:
             reason = f"no data, it would be given by --set {entry.label}.data=FILE or =hf:NAME@COMMIT"
@@ -195,23 +185,29 @@ def _check_budget(battery: Battery, tasks: Sequence[BatteryTask], window: int | 
 
 
 def _lengths(
-    battery: Battery, task: BatteryTask, tokenizer: Tokenizer, window: int | None, infeasible: list[Infeasible]
+    battery: Battery,
+    task: BatteryTask,
+    tokenizer: Tokenizer,
+    window: int | None,
+    infeasible: list[Infeasible],
+    refused: list[Infeasible],
 ) -> list[int]:
-    """Lengths of the task that can be built; the others go to `infeasible`, or raise if the user gave them."""
+    """Lengths of the task that can be built; the others go to `infeasible`, or to `refused` if the user gave them."""
     limit = _limit(battery, window)
+    is_asked = battery.explicit_lengths and task.task.info.family != FAMILY
     kept: list[int] = []
     for length in task.lengths:
         if limit and length > limit:
             infeasible.append(_above(battery, task.label, length, limit))
-        elif kept or (problem := _problem(task, length, battery.seed, tokenizer)) is None:
+        elif kept or (problem := problem_of(task, length, _points_at(task, battery.seed), tokenizer)) is None:
             kept.append(length)  # what fits a short prompt fits a longer one
-        elif battery.explicit_lengths and task.task.info.family != FAMILY:
-            raise BatteryError(
-                problem.reason if task.task.info.name in problem.reason else f"{task.label}: {problem.reason}"
-            )
         else:
-            infeasible.append(problem)
+            (refused if is_asked else infeasible).append(problem)
     return kept
+
+
+def _points_at(task: BatteryTask, seed: int) -> Callable[[int], Iterator[Point]]:
+    return lambda length: points_of(task, length, seed)
 
 
 def _limit(battery: Battery, window: int | None) -> int:
@@ -225,17 +221,3 @@ def _above(battery: Battery, label: str, length: int, limit: int) -> Infeasible:
     what = "advertised window" if battery.advertised else "model's window less the reasoning budget"
     reason = f"{format_length(length)} is above the {what} of {limit} tokens"
     return Infeasible(task=label, length=length, reason=reason, minimum=None)
-
-
-def _problem(task: BatteryTask, length: int, seed: int, tokenizer: Tokenizer) -> Infeasible | None:
-    """Why some sample of the task cannot be built at a length: the first and the last are tried, and the heaviest."""
-    points = list(points_of(task, length, seed))
-    tried = points[:1] + points[-1:] if points else []
-    if points and isinstance(task.task, Uneven):
-        tried += task.task.heaviest(points)
-    for point in {point.key: point for point in tried}.values():
-        try:
-            task.task.sample(point, tokenizer)
-        except InfeasibleCell as error:
-            return Infeasible(task=task.label, length=length, reason=str(error), minimum=error.minimum)
-    return None

@@ -1,16 +1,18 @@
 """What `find` asks for: the grid of a scan, its rule for each capability, and everything that a run needs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from longreach.harness.errors import BatteryError, InfeasibleCell
+from longreach.harness.errors import BatteryError
 from longreach.harness.lengths import format_length, parse_length, parse_lengths
 from longreach.harness.running.battery import Battery
 from longreach.harness.running.battery_load import load_battery
+from longreach.harness.running.feasible import Infeasible, heaviest_of, problem_of
 from longreach.harness.running.options import Options
-from longreach.harness.running.plan import Infeasible, Item, Plan, headline_of
+from longreach.harness.running.plan import Item, Plan, headline_of
 from longreach.harness.running.prepare import Prepared, assemble
 from longreach.harness.running.resolve import BatteryTask
+from longreach.harness.sample import Point
 from longreach.harness.stats.ascend import Block, Rule
 from longreach.harness.stats.blocks import STRATA, BlockTask, block_points
 from longreach.harness.stats.cache_mode import ASSUMED_ICC
@@ -69,7 +71,8 @@ def plan_find(options: Options) -> FindPlan:
     kept, infeasible = _feasible(grid, tasks.values(), battery.seed, prepared.tokenizer)
     if options.min_length is not None or options.lengths is not None:
         if infeasible:
-            raise BatteryError(f"{infeasible[0].task}: {infeasible[0].reason}")
+            worst = heaviest_of(infeasible)
+            raise BatteryError(f"{worst.task}: {worst.reason}")
     elif not kept:
         raise BatteryError(f"no length up to {format_length(grid[-1])} can be built: {infeasible[0].reason}")
     hunts = {
@@ -165,20 +168,17 @@ def _feasible(
     tasks = list(tasks)
     infeasible: list[Infeasible] = []
     for rank, length in enumerate(grid):
-        problem = next((found for task in tasks if (found := _problem(task, length, seed, tokenizer))), None)
-        if problem is None:
+        found = [problem_of(task, length, _points_at(task, seed), tokenizer) for task in tasks]
+        problems = [problem for problem in found if problem is not None]
+        if not problems:
             return tuple(grid[rank:]), infeasible  # what fits a short prompt fits a longer one
-        infeasible.append(problem)
+        infeasible.append(heaviest_of(problems))
     return (), infeasible
 
 
-def _problem(task: BatteryTask, length: int, seed: int, tokenizer: Tokenizer) -> Infeasible | None:
-    for _, point in block_points([_block_task(task)], Block(length, 0), seed):
-        try:
-            task.task.sample(point, tokenizer)
-        except InfeasibleCell as error:
-            return Infeasible(task=task.label, length=length, reason=str(error), minimum=error.minimum)
-    return None
+def _points_at(task: BatteryTask, seed: int) -> Callable[[int], Iterator[Point]]:
+    blocks = [_block_task(task)]
+    return lambda length: (point for _, point in block_points(blocks, Block(length, 0), seed))
 
 
 def _block_task(task: BatteryTask) -> BlockTask:

@@ -160,6 +160,6 @@ def _check_room(point: Point, reserve: int, n_frame: int, n_needles: int, n_grow
         raise InfeasibleCell(
             f"length {point.length:,} of task {point.task!r} cannot hold {n_frame:,} tokens of question, example and "
             f"template, {n_needles:,} of needles (at most {SHARE:.0%} of the length) and {reserve:,} reserved for the "
-            f"answer; the shortest length that can is about {minimum:,}",
+            f"answer",
             minimum=minimum,
         )

@@ -14,9 +14,12 @@ from typing import Any, Literal
 Role = Literal["system", "user", "assistant"]
 
 
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+
+
 def digest(value: object) -> str:
     """SHA-256 (hex) of `value` as canonical JSON: sorted keys, no blanks, UTF-8."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = _canonical(value)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

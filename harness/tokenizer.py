@@ -11,7 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from longreach.harness.sample import Message
+from longreach.harness.sample import Message, Point
 
 Spans = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -163,7 +163,7 @@ UNPROVEN = {"proof": "none"}
 """What the `extra` of a sample says that was not encoded as a whole."""
 
 
-def proves(tokenizer: Tokenizer, key: str) -> bool:
-    """True if the prompt of the point `key` (hex digits) is to be encoded as a whole: always, unless WithProof says."""
+def proves(tokenizer: Tokenizer, point: Point) -> bool:
+    """True if the prompt of `point` is to be encoded as a whole: always, unless WithProof says."""
     prove = tokenizer.prove if isinstance(tokenizer, WithProof) else "always"
-    return prove == "always" or (prove == "sample" and int(key, 16) % PROVEN_SHARE == 0)
+    return prove == "always" or (prove == "sample" and int(point.key, 16) % PROVEN_SHARE == 0)

@@ -80,7 +80,7 @@ def build(
     budget = point.length - reserve
     depths = [needle.depth for needle in needles]
     unwanted = [text for text in (*absent, *(needle.text for needle in needles)) if text]
-    proven = proves(tokenizer, point.key)
+    proven = proves(tokenizer, point)
     window: Window | None = None
     missing = error = padding = 0  # tokens that the last try lacked; by which its proof disagreed with the prediction
     for tries in range(BUILDS):

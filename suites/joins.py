@@ -216,7 +216,11 @@ def count(tokenizer: Tokenizer, text: str) -> int:
     return n_tokens
 
 
-def join_cost(tokenizer: Tokenizer, left: str, right: str) -> int:
-    """Tokens by which two texts cost more together than apart; negative where they share one. Zero if one is empty."""
-    a, b = left[-CONTEXT:], right[:CONTEXT]
+def join_cost(tokenizer: Tokenizer, left: str, right: str, reach: int = CONTEXT) -> int:
+    """Tokens by which two texts cost more together than apart; negative where they share one. Zero if one is empty.
+
+    Args:
+        reach: characters of `right` that `left` may change.
+    """
+    a, b = left[-CONTEXT:], right[:reach]
     return count(tokenizer, a + b) - count(tokenizer, a) - count(tokenizer, b) if a and b else 0

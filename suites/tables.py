@@ -140,19 +140,26 @@ def draws(rng: random.Random, n: int, below: int) -> Ints:
     return words.view(np.int64)
 
 
-def shuffled(rng: random.Random, numbers: Ints) -> Ints:
-    """`numbers` (0 to 2^32 - 1) in random order: sorted by 32 random bits each, the same on every machine."""
+def shuffled(rng: random.Random, numbers: Ints, most: int | None = None) -> Ints:
+    """`numbers` (0 to 2^32 - 1) in random order: sorted by 32 random bits each, the same on every machine.
+
+    Args:
+        most: so many of them are wanted; the first ones are the same.
+    """
     keys = _random_words(rng, numbers.size)
     keys <<= np.uint64(32)
     keys |= numbers.astype(np.uint64)
+    if most is not None and most < keys.size:
+        keys.partition(most)
+        keys = keys[:most]
     keys.sort()
     keys &= np.uint64(0xFFFFFFFF)
     return keys.view(np.int64)
 
 
-def permutation(rng: random.Random, n: int) -> Ints:
-    """The numbers 0 to `n` - 1 in random order."""
-    return shuffled(rng, np.arange(n, dtype=np.int64))
+def permutation(rng: random.Random, n: int, most: int | None = None) -> Ints:
+    """The numbers 0 to `n` - 1 in random order, or the first `most` of them."""
+    return shuffled(rng, np.arange(n, dtype=np.int64), most)
 
 
 def distinct(numbers: Ints) -> Ints:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from longreach.harness.errors import DataError, InfeasibleCell
 from longreach.harness.sample import Message, Point, Sample
@@ -45,10 +45,16 @@ def remembered(tokenizer: Tokenizer, key: tuple[object, ...], make: Callable[[],
     return made
 
 
-def trimmed(tokenizer: Tokenizer, text: str, n_tokens: int, *, start: int = 0, end: int = 0) -> tuple[str, int]:
-    """`text` of `n_tokens` without its first `start` and last `end` characters, and what is left of its tokens."""
+def trimmed(
+    tokenizer: Tokenizer, text: str, n_tokens: int, *, start: int = 0, end: int = 0, reach: int = CONTEXT
+) -> tuple[str, int]:
+    """`text` of `n_tokens` without its first `start` and last `end` characters, and what is left of its tokens.
+
+    Args:
+        reach: characters at its start whose tokens the cut may change.
+    """
     if start:
-        edge = text[:CONTEXT]
+        edge = text[:reach]
         n_tokens += count(tokenizer, edge[start:]) - count(tokenizer, edge)
     if end:
         edge = text[-CONTEXT:]
@@ -56,10 +62,19 @@ def trimmed(tokenizer: Tokenizer, text: str, n_tokens: int, *, start: int = 0, e
     return text[start : len(text) - end], n_tokens
 
 
-def spliced(tokenizer: Tokenizer, *pieces: tuple[str, int]) -> tuple[str, int]:
-    """Texts of known tokens written one after the other, and what that costs: only where they meet is counted."""
-    joins = sum(join_cost(tokenizer, left, right) for (left, _), (right, _) in pairwise(pieces))
-    return "".join(text for text, _ in pieces), sum(n_tokens for _, n_tokens in pieces) + joins
+class Piece(NamedTuple):
+    """A text of known tokens."""
+
+    text: str
+    n_tokens: int
+    reach: int = CONTEXT
+    """Characters at its start whose tokens may be others after another text."""
+
+
+def spliced(tokenizer: Tokenizer, *pieces: Piece) -> tuple[str, int]:
+    """Texts written one after the other, and what that costs: only where they meet is counted."""
+    joins = sum(join_cost(tokenizer, left.text, right.text, right.reach) for left, right in pairwise(pieces))
+    return "".join(piece.text for piece in pieces), sum(piece.n_tokens for piece in pieces) + joins
 
 
 def cut_off(tokenizer: Tokenizer, text: str, n_tokens: int) -> tuple[str, int]:
@@ -79,6 +94,8 @@ class Composed:
     text: str
     n_tokens: int
     """Predicted tokens of it."""
+    reach: int = CONTEXT
+    """As of a Piece."""
     needles: tuple[str, ...] = ()
     """As they stand in it, in text order; none where the whole of it must be read."""
     placed: tuple[float, ...] = ()
@@ -113,11 +130,12 @@ def fill(
     frame = frame_of(tokenizer, head, tail, answer_prefix, n_head)
     budget = point.length - reserve
     wanted = budget - frame.n_tokens - AIM
-    proven = proves(tokenizer, point.key)
+    proven = proves(tokenizer, point)
     error = missing = 0
     for _ in range(BUILDS):
         made = compose(wanted)
-        joins = join_cost(tokenizer, frame.prefix, made.text) + join_cost(tokenizer, made.text, frame.suffix)
+        joins = join_cost(tokenizer, frame.prefix, made.text, made.reach)
+        joins += join_cost(tokenizer, made.text, frame.suffix)
         predicted = frame.n_tokens + made.n_tokens + joins
         n_tokens = predicted + error
         if made.n_tokens > wanted + AIM and n_tokens > budget:

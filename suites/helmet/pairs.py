@@ -150,7 +150,7 @@ def compose_pairs(
     )
     room = n_tokens - sum(count(tokenizer, f" {pair.text},\n") for _, _, pair in special)
     n_most = max(0, room) // TOKENS_PER_PAIR + FEWEST + 1
-    rows = [permutation(rng, table.counts.size)[:n_most] for table in (keys, values)]
+    rows = [permutation(rng, table.counts.size, n_most) for table in (keys, values)]
     total = np.cumsum(keys.counts[rows[0]] + values.counts[rows[1]])
     n = max(FEWEST, int(np.searchsorted(total, room, side="right")))
     left = room - int(total[n - 1])

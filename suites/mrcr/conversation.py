@@ -122,7 +122,7 @@ def converse(
         ordered = _merged([(turn, text + extra) for turn, text in zip(needles, texts, strict=True)], free, places)
         messages = (*frame[:2], *(message for turn, _ in ordered for message in turn.messages()), last)
         predicted = n_frame + sum(cost for _, cost in ordered)
-        n_tokens = _n_rendered(tokenizer, messages) if proves(tokenizer, point.key) else predicted
+        n_tokens = _n_rendered(tokenizer, messages) if proves(tokenizer, point) else predicted
         if 0 <= budget - n_tokens <= TOLERANCE:
             break
         error = n_tokens - predicted

@@ -107,7 +107,7 @@ class Synth:
                 "recycled": False,
                 "predicted": found.predicted,
                 "notes": [],
-                **({} if proves(tokenizer, point.key) else UNPROVEN),
+                **({} if proves(tokenizer, point) else UNPROVEN),
             },
         )
 

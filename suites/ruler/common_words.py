@@ -25,7 +25,7 @@ from longreach.suites.placing import wrong_lists
 from longreach.suites.ruler.common import COMMON_DEPARTURES, SOURCE, check_common
 from longreach.suites.ruler.vocabulary import vocabulary, word_list
 from longreach.suites.tables import Strings, Table, distinct, draws, joined, measure, permutation, shuffled, written
-from longreach.suites.units import Composed, fill, remembered, spliced, trimmed
+from longreach.suites.units import Composed, Piece, fill, remembered, spliced, trimmed
 
 OPENING = (
     "Below is a numbered list of words. In these words, some appear more often than others. Memorize the ones that "
@@ -38,6 +38,8 @@ N_COMMON = 10
 LONG_FROM = 4096
 """Tokens from which RULER repeats words 30 and 3 times (6 and 1 below), and 10 and 3 times in the example (3 and 1)."""
 FEWEST_OTHERS = 10
+FIRST = " 1."
+"""How a list begins before its blank is taken off."""
 RESIZED = 32
 """Words of the list whose sizes may be chosen."""
 N_SPARE = 40 * RESIZED
@@ -97,8 +99,9 @@ class CommonWords:
     def sample(self, point: Point, tokenizer: Tokenizer) -> Sample:
         words = vocabulary()
         long = point.length >= LONG_FROM
+        repeats = (30, 3) if long else (6, 1)
         rng = point.paired_rng()
-        order = permutation(rng, len(words))
+        order = permutation(rng, len(words), N_COMMON + 40 + _most_others(tokenizer, point.length, repeats[1]))
         n_example = 40 if long else 20
         common, example, rest = order[:N_COMMON], order[N_COMMON : N_COMMON + 40][:n_example], order[N_COMMON + 40 :]
         asked = [words[index] for index in common]
@@ -109,7 +112,7 @@ class CommonWords:
             head=head,
             tail="\n" + QUESTION + ("" if self.prefill else PREFIX),
             reserve=self.reserve,
-            compose=lambda n: _compose(n, tokenizer, point, common, rest, (30, 3) if long else (6, 1)),
+            compose=lambda n: _compose(n, tokenizer, point, common, rest, repeats),
             target=tuple(asked),
             choices=wrong_lists(asked, words[rest[0]]),
             answer_prefix=PREFIX if self.prefill else "",
@@ -127,11 +130,11 @@ class CommonWords:
         asked = f"\n{QUESTION}{PREFIX}" + ("" if str(self.variant) == "2024" else " ")
         return spliced(
             tokenizer,
-            (OPENING, count(tokenizer, OPENING)),
+            Piece(OPENING, count(tokenizer, OPENING)),
             listed,
-            (asked, count(tokenizer, asked)),
+            Piece(asked, count(tokenizer, asked)),
             _listed(tokenizer, numbers, words, example[:N_COMMON]),
-            ("\n" + OPENING, count(tokenizer, "\n" + OPENING)),
+            Piece("\n" + OPENING, count(tokenizer, "\n" + OPENING)),
         )
 
     def score(self, sample: Sample, response: Response) -> Score:
@@ -155,11 +158,17 @@ class CommonWords:
         return ", ".join(word for word, n in counts.most_common(N_COMMON) if n > 1)
 
 
-def _listed(tokenizer: Tokenizer, numbers: Table, words: Table, places: Ints) -> tuple[str, int]:
-    """The words at `places`, numbered from 1 and parted by blanks, and their tokens."""
+def _listed(tokenizer: Tokenizer, numbers: Table, words: Table, places: Ints) -> Piece:
+    """The words at `places`, numbered from 1 and parted by blanks."""
     data = written(numbers.entries[: places.size], words.entries.take(places))
     used = int(numbers.counts[: places.size].sum() + words.counts.take(places).sum())
-    return trimmed(tokenizer, data.decode(), used, start=1)
+    return _begun(tokenizer, data, used)
+
+
+def _begun(tokenizer: Tokenizer, data: bytes, n_tokens: int) -> Piece:
+    """A list as text, without the blank before it: only its first number, parted from the word, may cost something else."""
+    text, used = trimmed(tokenizer, data.decode(), n_tokens, start=1, reach=len(FIRST))
+    return Piece(text, used, reach=len(FIRST) - 1)
 
 
 def _entries(content: str) -> list[str]:
@@ -209,6 +218,12 @@ def _pairs(tokenizer: Tokenizer) -> tuple[Table, Table]:
     return remembered(tokenizer, ("pairs",), make)
 
 
+def _most_others(tokenizer: Tokenizer, length: int, few: int) -> int:
+    """More uncommon words than a list of `length` tokens holds, and the spare ones."""
+    numbers, words, _ = _tables(tokenizer, length)
+    return max(0, length) // (few * (min(words.by_size) + min(numbers.by_size))) + FEWEST_OTHERS + N_SPARE
+
+
 def _compose(
     n_tokens: int, tokenizer: Tokenizer, point: Point, common: Ints, rest: Ints, repeats: tuple[int, int]
 ) -> Composed:
@@ -217,10 +232,9 @@ def _compose(
     numbers, words, numbering = _tables(tokenizer, point.length)
     many, few = repeats
     fixed = many * int(words.counts[common].sum())
-    smallest = few * (min(words.by_size) + min(numbers.by_size))
     columns: tuple[Strings, ...] = (words.entries,)
-    rows: tuple[Ints, ...] = (rest[: max(0, n_tokens) // smallest + FEWEST_OTHERS + N_SPARE],)
-    sizes = words.counts.take(rows[0])
+    rows: tuple[Ints, ...] = (rest,)
+    sizes = words.counts.take(rest)
     n = _most(n_tokens - fixed, sizes, numbering, many, few)
     notes: tuple[str, ...] = ()
     if n > rest.size - RESIZED:
@@ -236,8 +250,8 @@ def _compose(
     entries: Strings = np.concatenate((words.entries[common], others))
     often = np.repeat(np.arange(N_COMMON + n), np.repeat((many, few), (N_COMMON, n)))
     data = written(numbers.entries[:n_entries], entries.take(shuffled(rng, often)))
-    text, used = trimmed(tokenizer, data.decode(), used, start=1)
-    return Composed(text=text, n_tokens=used, notes=notes)
+    text, used, reach = _begun(tokenizer, data, used)
+    return Composed(text=text, n_tokens=used, reach=reach, notes=notes)
 
 
 def _most(n_tokens: int, counts: Ints, numbering: Ints, many: int, few: int) -> int:

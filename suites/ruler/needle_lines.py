@@ -146,14 +146,14 @@ def _draw(lines: Lines, room: int, rng: random.Random) -> list[Ints]:
     n = max(room, 0) // max(smallest, 1) + FEWEST_LINES + 1
     spare = n + 64 + n // 64  # of six million pairs, a few come twice
     rows = [
-        permutation(rng, table.counts.size)[:spare] if distinct else draws(rng, spare, table.counts.size)
+        permutation(rng, table.counts.size, spare) if distinct else draws(rng, spare, table.counts.size)
         for table, distinct in zip(lines.tables, lines.distinct, strict=True)
     ]
     if lines.distinct[0]:
         return [row[:n] for row in rows]
     n_second = lines.tables[1].counts.size
     codes = distinct(rows[0] * n_second + rows[1])[:n]
-    return [codes // n_second, codes % n_second, rows[2][: codes.size]]
+    return [*np.divmod(codes, n_second), rows[2][: codes.size]]
 
 
 def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Random) -> int:

@@ -188,7 +188,7 @@ def _pool(tokenizer: Tokenizer, length: int, found: Documents, key: tuple[str, s
 
     def make() -> Pool:
         n = min(len(found.texts), max(2048, size // 16))
-        chosen = permutation(random.Random(1), len(found.texts))[:n]
+        chosen = permutation(random.Random(1), len(found.texts), n)
         texts = [found.texts[index] for index in chosen]
         numbers = range(1, max(64, size // 16))
         _, headings = sizes(tokenizer, ["It is so.\n\n"], [f"Document {number}:\n" for number in numbers])

@@ -20,6 +20,13 @@ def test_a_permutation_holds_each_number_once_and_is_the_same_everywhere() -> No
     assert permutation(random.Random(1), 6).tolist() != permutation(random.Random(2), 6).tolist()
 
 
+@pytest.mark.parametrize("most", [0, 1, 7, 499, 500, 501, 1000, 2000])
+def test_a_part_of_a_permutation_is_the_first_of_it_and_leaves_the_generator_where_the_whole_would(most: int) -> None:
+    part, whole = random.Random(4), random.Random(4)
+    assert permutation(part, 1000, most).tolist() == permutation(whole, 1000).tolist()[:most]
+    assert part.getstate() == whole.getstate()
+
+
 def test_permutations_are_fair() -> None:
     rng = random.Random(5)
     firsts = [int(permutation(rng, 4)[0]) for _ in range(2000)]
@@ -95,9 +102,11 @@ def test_a_prediction_that_is_off_is_corrected_by_the_proof() -> None:
 
 
 def test_proofs_can_be_left_out_or_thinned() -> None:
-    keys = [f"{number:032x}" for number in range(160)]
-    assert all(proves(WORDS, key) for key in keys)
-    assert sum(proves(WithProof(WORDS, "sample"), key) for key in keys) == 10
-    assert not any(proves(WithProof(WORDS, "never"), key) for key in keys)
+    points = [Point(task="t", length=64, depth=None, index=index, seed=1) for index in range(1600)]
+    assert all(proves(WORDS, point) for point in points)
+    proven = [point for point in points if proves(WithProof(WORDS, "sample"), point)]
+    assert proven == [point for point in points if point.key.endswith("0")]
+    assert 80 < len(proven) < 120
+    assert not any(proves(WithProof(WORDS, "never"), point) for point in points)
     with pytest.raises(ValueError, match="always, sample, never"):
         WithProof(WORDS, "perhaps")  # type: ignore[arg-type]

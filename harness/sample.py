@@ -128,10 +128,9 @@ class Sample:
     """Name of the tokenizer that counted."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """JSON. Known keys: needles, question, context ([start, end) of the haystack in the last message) or turns ([first,
-    end) of the messages that are the haystack), recycled, predicted (count before the proof), proof ("none" where no encode of the
-    whole prompt proved its length), notes, template (family of
-    wordings), groups (name -> value: what a row of a published set belongs to), cut ({before, after}: tokens of a text
-    that was cut in the middle)."""
+    end) of the messages that are the haystack), recycled, proof ("none" where no encode of the whole prompt proved its
+    length, which is a sum of counts then), notes, template (family of wordings), groups (name -> value: what a row of a
+    published set belongs to), cut ({before, after}: tokens of a text that was cut in the middle)."""
 
     @property
     def haystack_text(self) -> str:

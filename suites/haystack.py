@@ -92,8 +92,12 @@ def build(
             if first_present(corpus, low, high, unwanted):
                 window, padding = None, 0
                 continue
-        draft = write(corpus, tokenizer, window, needles, frame, padding)
-        predicted = frame.n_tokens + draft.n_tokens
+        predicted = frame.n_tokens + window.n_tokens(corpus.cuts) + n_needles
+        # Where a proof follows anyway, the first prompt need not know what its joins cost: it aims at the middle.
+        trusting = proven and tries == 0 and 0 <= budget - predicted <= TOLERANCE
+        draft = write(corpus, tokenizer, window, needles, frame, padding, counted=not trusting)
+        if not trusting:
+            predicted = frame.n_tokens + draft.n_tokens
         n_tokens = predicted + error
         if 0 <= budget - n_tokens <= TOLERANCE:
             messages = (Message(role="user", content="".join((head, *draft.pieces, tail))),)
@@ -102,7 +106,7 @@ def build(
             n_tokens = tokenizer.count(tokenizer.render(messages, answer_prefix))
             if 0 <= budget - n_tokens <= TOLERANCE:
                 break
-            error = n_tokens - predicted
+            error = 0 if trusting else n_tokens - predicted
         missing = budget - AIM - n_tokens
         wanted += missing
         if wanted < corpus.smallest:
@@ -115,8 +119,7 @@ def build(
     facts = {
         "needles": [needle.text for needle in needles],
         "context": [len(head), len(head) + draft.n_characters],
-        "recycled": draft.n_haystack > corpus.period,
-        "predicted": predicted,
+        "recycled": window.n_tokens(corpus.cuts) > corpus.period,
         "notes": [*corpus.notes, *([f"{padding} dashes end the haystack"] if padding else [])],
     }
     return Sample(
@@ -166,7 +169,8 @@ def frame_of(tokenizer: Tokenizer, head: str, tail: str, answer_prefix: str, n_h
     if n_head is None or not prefix.endswith(head):
         n_prefix = count(tokenizer, prefix)
     else:
-        n_prefix = n_head + join_cost(tokenizer, prefix[: len(prefix) - len(head)], head)
+        before = prefix[: len(prefix) - len(head)]
+        n_prefix = count(tokenizer, before) + n_head + join_cost(tokenizer, before, head)
     return Frame(prefix=prefix, suffix=suffix, n_tokens=n_prefix + count(tokenizer, suffix))
 
 

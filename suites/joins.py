@@ -47,9 +47,7 @@ class Draft:
     pieces: tuple[str, ...]
     """Haystack with its needles, to be joined: a copy of a long text takes as long as all the rest."""
     n_tokens: int
-    """Predicted tokens of that, its joins with the frame included."""
-    n_haystack: int
-    """Tokens of the haystack without needles."""
+    """Predicted tokens of that, its joins with the frame included; without needles and joins, if those are not counted."""
     placed: tuple[float, ...]
     """Depth of each needle."""
 
@@ -74,21 +72,27 @@ def edges(corpus: Corpus, window: Window) -> tuple[int, int]:
 
 
 def write(
-    corpus: Corpus, tokenizer: Tokenizer, window: Window, needles: Sequence[Needle], frame: Frame, padding: int = 0
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    window: Window,
+    needles: Sequence[Needle],
+    frame: Frame,
+    padding: int = 0,
+    counted: bool = True,
 ) -> Draft:
     """The haystack with its needles, and what it costs: attributed counts plus what each join really costs.
 
     Args:
         padding: times that PAD is added at the end.
+        counted: needles and joins are; else a proof has to follow.
     """
     cuts, text = corpus.cuts, corpus.text
     low, high = edges(corpus, window)
-    first, last = int(cuts.counts[window.start]), int(cuts.counts[window.end])
+    first, n_haystack = int(cuts.counts[window.start]), window.n_tokens(cuts)
     parts: list[str] = []
-    n_tokens = last - first
+    n_tokens = n_haystack
     done = low
     opening = closing = ""
-    pad = PAD * padding
     for cut, group in groupby(zip(window.needles, needles, strict=True), key=lambda pair: pair[0]):
         texts = [needle.text for _, needle in group]
         at = max(low, int(cuts.positions[cut]))
@@ -100,24 +104,33 @@ def write(
             continue
         after = _skip_blanks(text, at)
         inserted, resume = _inserted(corpus, texts, at, after)
-        left = text[_context_start(corpus, at, done) : at]
-        right = text[at : _context_end(corpus, after, high)]
-        n_tokens += count(tokenizer, left + inserted + right[resume - at :]) - count(tokenizer, left + right)
+        if counted:
+            left = text[_context_start(corpus, at, done) : at]
+            right = text[at : _context_end(corpus, after, high)]
+            n_tokens += count(tokenizer, left + inserted + right[resume - at :]) - count(tokenizer, left + right)
         parts += (text[done:at], inserted)
         done = resume
     parts.append(text[done:high])
+    closing = PAD * padding + closing
+    if counted:
+        n_tokens += _cost_of_ends(corpus, tokenizer, window, frame, opening, closing)
+    placed = tuple((int(cuts.counts[cut]) - first) / n_haystack for cut in window.needles)
+    return Draft(pieces=(opening, *parts, closing), n_tokens=n_tokens, placed=placed)
+
+
+def _cost_of_ends(
+    corpus: Corpus, tokenizer: Tokenizer, window: Window, frame: Frame, opening: str, closing: str
+) -> int:
+    """What the window costs more between the frame, with what is written before and after it, than its cuts say."""
+    cuts, text = corpus.cuts, corpus.text
+    low, high = edges(corpus, window)
     begin, end = _context_end(corpus, low, high), _context_start(corpus, high, low)
-    attributed_end = text[end : int(cuts.positions[window.end])]
-    edge = frame.prefix[-CONTEXT:]
-    attributed = int(cuts.counts[_cut_at(corpus, begin)]) - first
-    n_tokens += count(tokenizer, edge + opening + text[low:begin]) - count(tokenizer, edge) - attributed
-    edge = frame.suffix[:CONTEXT]
-    kept = text[end:high]
-    n_tokens += count(tokenizer, kept + pad + closing + edge) - count(tokenizer, attributed_end)
-    n_tokens -= count(tokenizer, edge)
-    placed = tuple((int(cuts.counts[cut]) - first) / (last - first) for cut in window.needles)
-    pieces = (opening, *parts, pad, closing)
-    return Draft(pieces=pieces, n_tokens=n_tokens, placed=placed, n_haystack=last - first)
+    before, after = frame.prefix[-CONTEXT:], frame.suffix[:CONTEXT]
+    attributed = int(cuts.counts[_cut_at(corpus, begin)]) - int(cuts.counts[window.start])
+    attributed += count(tokenizer, text[end : int(cuts.positions[window.end])])
+    alone = count(tokenizer, before) + count(tokenizer, after)
+    first, last = before + opening + text[low:begin], text[end:high] + closing + after
+    return count(tokenizer, first) + count(tokenizer, last) - alone - attributed
 
 
 def _own_line(texts: Sequence[str]) -> bool:

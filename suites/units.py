@@ -132,11 +132,14 @@ def fill(
     wanted = budget - frame.n_tokens - AIM
     proven = proves(tokenizer, point)
     error = missing = 0
-    for _ in range(BUILDS):
+    for tries in range(BUILDS):
         made = compose(wanted)
-        joins = join_cost(tokenizer, frame.prefix, made.text, made.reach)
-        joins += join_cost(tokenizer, made.text, frame.suffix)
-        predicted = frame.n_tokens + made.n_tokens + joins
+        predicted = frame.n_tokens + made.n_tokens
+        # Where a proof follows anyway, the first prompt need not know what its joins cost: it aims at the middle.
+        trusting = proven and tries == 0 and 0 <= budget - predicted <= TOLERANCE
+        if not trusting:
+            predicted += join_cost(tokenizer, frame.prefix, made.text, made.reach)
+            predicted += join_cost(tokenizer, made.text, frame.suffix)
         n_tokens = predicted + error
         if made.n_tokens > wanted + AIM and n_tokens > budget:
             raise _infeasible(point, reserve, frame.n_tokens, made.n_tokens)
@@ -147,7 +150,7 @@ def fill(
             n_tokens = tokenizer.count(tokenizer.render(messages, answer_prefix))
             if 0 <= budget - n_tokens <= TOLERANCE:
                 break
-            error = n_tokens - predicted
+            error = 0 if trusting else n_tokens - predicted
         missing = budget - AIM - n_tokens
         wanted = min(wanted + missing, budget - (n_tokens - made.n_tokens))  # what was asked for may all be given
     else:
@@ -159,7 +162,6 @@ def fill(
         "needles": list(made.needles),
         "context": [len(head), len(head) + len(made.text)],
         "recycled": made.recycled,
-        "predicted": predicted,
         "notes": list(made.notes),
     }
     return Sample(

@@ -57,6 +57,10 @@ class Window:
     end: int
     needles: tuple[int, ...]
 
+    def n_tokens(self, cuts: Cuts) -> int:
+        """Tokens of the slice, needles not counted."""
+        return int(cuts.counts[self.end]) - int(cuts.counts[self.start])
+
 
 def _starts(corpus: Corpus, n_tokens: int, bits: int, n: int) -> Ints:
     """`n` cuts (indices) where a window of `n_tokens` may start: starts of sentences or elements that leave room for it.

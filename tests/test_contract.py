@@ -13,6 +13,7 @@ from longreach.harness.registry import get_task, task_origin, tasks
 from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.task import Solvable, Task, task_id
 from longreach.harness.tokenizer import BytesTokenizer, Tokenizer, WithProof, WordsTokenizer
+from tests.suites.test_mrcr_synth import Templated
 
 
 def _offline(task: Task) -> dict[str, str]:
@@ -132,6 +133,15 @@ def test_length_is_met_within_eight_tokens(task: Task) -> None:
             shortfall = length - task.info.reserve - sample.n_tokens
             assert 0 <= shortfall <= 8, (tokenizer.name, point, shortfall)
             assert sample.n_tokens == tokenizer.count(tokenizer.render(sample.messages, sample.answer_prefix))
+
+
+@pytest.mark.parametrize("tokenizer", [WORDS, BYTES, Templated(WORDS)], ids=["words", "bytes", "template"])
+def test_a_prompt_that_is_not_proven_keeps_its_length_all_the_same(task: Task, tokenizer: Tokenizer) -> None:
+    for point in _points(task, 4000):
+        sample = task.sample(point, WithProof(tokenizer, "never"))
+        count = tokenizer.count(tokenizer.render(sample.messages, sample.answer_prefix))
+        assert 0 <= 4000 - task.info.reserve - count <= 8, point
+        assert abs(sample.n_tokens - count) <= 2, point
 
 
 def test_an_impossible_length_is_refused_and_the_minimum_is_true(task: Task) -> None:

@@ -76,7 +76,7 @@ def unsent_record(item: Item, task: BatteryTask, settings: Settings, outcome: Ou
 
 def sample_fields(sample: Sample) -> dict[str, Any]:
     """The fields that come from the built prompt."""
-    kept = ("recycled", "notes", "predicted", "groups", "cut", "template", "proof")
+    kept = ("recycled", "notes", "groups", "cut", "template", "proof")
     return {
         "target": sample.target,
         "placed": sample.placed,

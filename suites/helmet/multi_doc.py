@@ -208,13 +208,13 @@ class MultiDoc(ABC):
         if "{number}" not in self.form:
             return 0
 
-        def make() -> Ints:
-            (found,) = sizes(
-                tokenizer, [f"\nDocument [{number}](Title: So" for number in range(1, 1 << n.bit_length())]
-            )
-            return np.cumsum(found - found[16 if found.size > 16 else 0])
+        most = max(17, (1 << n.bit_length()) - 1)
 
-        return int(remembered(tokenizer, ("document numbers", n.bit_length()), make)[n - 1])
+        def make() -> Ints:
+            (found,) = sizes(tokenizer, [f"\nDocument [{number}](Title: So" for number in range(1, most + 1)])
+            return np.cumsum(found - found[17 - 1])
+
+        return int(remembered(tokenizer, ("document numbers", most), make)[n - 1])
 
 
 def _swap_for_size(counts: Ints, chosen: Ints, rest: Ints, left: int) -> int:

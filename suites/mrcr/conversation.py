@@ -64,7 +64,6 @@ class Conversation:
     turns: tuple[int, int]
     """First and end of the messages that are the turns."""
     n_tokens: int
-    predicted: int
     offsets: tuple[int, ...]
     """Tokens before the reply of each needle, counted from the first turn; predicted."""
     n_context: int
@@ -136,7 +135,6 @@ def converse(
         messages=messages,
         turns=(2, len(messages) - 1),
         n_tokens=n_tokens,
-        predicted=predicted,
         offsets=tuple(int(before[at]) + count(tokenizer, ordered[at][0].request) for at in places),
         n_context=int(before[-1]),
     )

@@ -105,7 +105,6 @@ class Synth:
                 "asked": item.asked,
                 "floor": item.floor,
                 "recycled": False,
-                "predicted": found.predicted,
                 "notes": [],
                 **({} if proves(tokenizer, point) else UNPROVEN),
             },

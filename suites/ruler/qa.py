@@ -7,7 +7,7 @@ HotpotQA's (its ten documents). Sample i asks question i. What differs is in DEP
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -66,6 +66,8 @@ class Pool:
 
     chosen: Ints
     """Numbers of the filler documents, in a random order."""
+    places: Mapping[int, int]
+    """Where each number stands among those."""
     sizes: Ints
     """Tokens of each of those, with the blank lines that follow."""
     by_size: Ints
@@ -196,6 +198,7 @@ def _pool(tokenizer: Tokenizer, length: int, found: Documents, key: tuple[str, s
         by_size = np.argsort(filler, kind="stable")
         return Pool(
             chosen=chosen,
+            places={number: place for place, number in enumerate(chosen.tolist())},
             sizes=filler,
             by_size=by_size,
             ascending=filler[by_size],
@@ -244,6 +247,12 @@ def _size(tokenizer: Tokenizer, text: str) -> int:
     return count(tokenizer, text + "\n\nDocument") - count(tokenizer, "Document")
 
 
+def _size_of(number: int, tokenizer: Tokenizer, found: Documents, pool: Pool) -> int:
+    """Tokens of a document by its number, with the blank lines after it."""
+    place = pool.places.get(number)
+    return _size(tokenizer, found.texts[number]) if place is None else int(pool.sizes[place])
+
+
 def _own(
     n_tokens: int, tokenizer: Tokenizer, found: Documents, asked: Question, pool: Pool, rng: random.Random
 ) -> tuple[list[int], int]:
@@ -251,12 +260,12 @@ def _own(
     numbers: list[int] = []
     left = n_tokens
     for number in (*asked.gold, *(asked.related[place] for place in permutation(rng, len(asked.related)))):
-        size = _size(tokenizer, found.texts[number]) + int(pool.heading_counts[len(numbers)])
+        size = _size_of(number, tokenizer, found, pool) + int(pool.heading_counts[len(numbers)])
         if number in asked.gold or size <= left:
             numbers.append(number)
             left -= size
     if len(asked.gold) < len(numbers) <= len(asked.related):  # not all fit: the last one is chosen by its size
-        left += _size(tokenizer, found.texts[numbers.pop()]) + int(pool.heading_counts[len(numbers)])
+        left += _size_of(numbers.pop(), tokenizer, found, pool) + int(pool.heading_counts[len(numbers)])
     return numbers, left
 
 

@@ -12,7 +12,7 @@ from longreach.harness.registry import get_task
 from longreach.harness.sample import Grid, Message, Point, Sample
 from longreach.harness.scoring import sequence_ratio
 from longreach.harness.task import task_id
-from longreach.harness.tokenizer import Tokenizer, WordsTokenizer, Wrapped
+from longreach.harness.tokenizer import Tokenizer, WithProof, WordsTokenizer, Wrapped
 from longreach.suites.mrcr.needles import (
     MEAN_ALIKE,
     MOST_ALIKE,
@@ -161,7 +161,8 @@ def test_a_chat_template_counts_into_the_length() -> None:
         for point in points(n, length, 4):
             made = Synth(needles=n).sample(point, tokenizer)
             count = WORDS.count(ChatTemplate(CHATML, {}).render(made.messages))
-            assert made.n_tokens == count == made.extra["predicted"]
+            unproven = Synth(needles=n).sample(point, WithProof(tokenizer, "never"))
+            assert made.n_tokens == count == unproven.n_tokens
             assert 0 <= length - 256 - count <= 8
 
 

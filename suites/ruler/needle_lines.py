@@ -113,8 +113,7 @@ def compose_lines(
     room = n_tokens - count(tokenizer, needle + "\n")
     for _ in range(TRIES):
         rows = _draw(lines, room, rng)
-        sizes = np.sum([table.counts.take(row) for table, row in zip(lines.tables, rows, strict=True)], axis=0)
-        total = np.cumsum(sizes)
+        total = np.cumsum(sum(table.counts.take(row) for table, row in zip(lines.tables, rows, strict=True)))
         n = max(FEWEST_LINES, int(np.searchsorted(total, room, side="right")))
         left = _resize(lines, rows, n, room - int(total[n - 1]), rng)
         codes = _codes(rows, n, lines)
@@ -159,8 +158,9 @@ def _draw(lines: Lines, room: int, rng: random.Random) -> list[Ints]:
 def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Random) -> int:
     """Changes entries of the last of `n` lines for longer ones until at most SLACK of `left` tokens are left over."""
     table, row = lines.tables[lines.elastic], rows[lines.elastic]
-    free = np.ones(table.counts.size, dtype=np.bool_)
-    if lines.distinct[lines.elastic]:
+    once = lines.distinct[lines.elastic]
+    free = np.ones(table.counts.size if once else 0, dtype=np.bool_)
+    if once:
         free[row] = False
     largest = max(table.by_size)
     first = max(0, n - RESIZED)
@@ -171,10 +171,12 @@ def _resize(lines: Lines, rows: list[Ints], n: int, left: int, rng: random.Rando
         share = -(-left // (index - first + 1))
         for more in range(min(share, largest - have, left), 0, -1):
             options = table.by_size.get(have + more, _NONE)
-            options = options[free[options]]
+            if once:
+                options = options[free[options]]
             if options.size:
                 row[index] = options[rng.randrange(options.size)]
-                free[row[index]] = not lines.distinct[lines.elastic]
+                if once:
+                    free[row[index]] = False
                 left -= more
                 break
     return left

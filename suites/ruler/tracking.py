@@ -6,11 +6,11 @@ The strings below are theirs, literally. Example: "VAR ABCDE = 54321", "VAR FGHI
 -> "ABCDE, FGHIJ". What differs is in DEPARTURES; `--set ruler.vt.reserve=30` gives RULER's own reserve.
 """
 
-import dataclasses
 import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from string import ascii_uppercase
 
@@ -150,13 +150,11 @@ class Tracking:
 
     def _example(self, point: Point, names: Sequence[str], value: int, tokenizer: Tokenizer) -> str:
         """The one-shot example: the same layout for a whole run, fresh names and (head) value for each sample."""
-        layout = dataclasses.replace(point, length=0, index=0).paired_rng()
-        n_lines = max(
-            self.hops + 1, remembered(tokenizer, (task_id(self), "example"), lambda: self._fitting(tokenizer))
-        )
-        places = sorted(layout.sample(range(n_lines), self.hops + 1))
+        key = ("ruler.vt example", self.hops, self._is_2024)
+        n_lines = max(self.hops + 1, remembered(tokenizer, key, lambda: self._fitting(tokenizer)))
+        places, same_value = _layout(point.task, point.depth, point.seed, n_lines, self.hops + 1)
         if self._is_2024:
-            value = layout.randrange(*VALUES)
+            value = same_value
         shot = f"{self._one_shot(n_lines, names, places, value)} {' '.join(names)}"
         return f" {shot}\n\n\n\n" if self._is_2024 else f"{shot}\n"
 
@@ -201,6 +199,13 @@ class Tracking:
             return None
         text = content[: match.start()].rpartition(OPENING)[2]
         return ", ".join(_chain(text, match["query"]))
+
+
+@lru_cache(maxsize=64)
+def _layout(task: str, depth: float | None, seed: int, n_lines: int, n: int) -> tuple[tuple[int, ...], int]:
+    """Lines of the example before which its `n` statements stand, ascending, and the value of 2024's."""
+    rng = Point(task=task, length=0, depth=depth, index=0, seed=seed).paired_rng()
+    return tuple(sorted(rng.sample(range(n_lines), n))), rng.randrange(*VALUES)
 
 
 def draw_names(n: int, n_letters: int, rng: random.Random) -> list[str]:

@@ -171,7 +171,7 @@ class Store:
             await done
         except OSError as error:
             raise RunFolderError(
-                f"{self.folder / RECORDS} cannot be written: {error}; all records before it are kept"
+                f"{self.folder / RECORDS} cannot be written: {error.strerror}; all records before it are kept"
             ) from error
         merge_into(self.records, record)
 
@@ -259,7 +259,7 @@ def open_store(folder: Path, secrets: Sequence[str] = ()) -> Iterator[Store]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunFolderError(f"run folder {folder} cannot be made ({error}); choose another --out") from error
+        raise RunFolderError(f"run folder {folder} cannot be made ({error.strerror}); choose another --out") from error
     with locked(folder):
         store = Store(folder, secrets)
         try:

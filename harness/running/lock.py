@@ -25,7 +25,9 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         draft.write_text(mine, encoding="utf-8")
     except OSError as error:
-        raise RunFolderError(f"run folder {folder} cannot be written ({error.strerror}); choose another --out") from error
+        raise RunFolderError(
+            f"run folder {folder} cannot be written ({error.strerror}); choose another --out"
+        ) from error
     try:
         _claim(path, draft)
     finally:

@@ -17,18 +17,14 @@ from longreach.harness.report.card import make_card
 from longreach.harness.report.compare_text import to_lines, to_markdown
 from longreach.harness.report.figure_change import draw_change
 from longreach.harness.report.figures import style
-from longreach.harness.stats.compare import Comparison, compare, verdict_of
-from longreach.harness.stats.paired_tests import benjamini_hochberg, change_of, holm, minimal_drop, sign_flip
+from longreach.harness.stats.compare import Comparison, compare
+from longreach.harness.stats.paired_tests import minimal_drop
 from longreach.harness.stats.pairs import RunData, match
 from longreach.harness.stats.series import in_order, make_series, series_lines, series_markdown
+from tests.harness.test_paired_tests import pattern
 
 Scores = dict[tuple[str, int], Sequence[float]]
 MakeRun = Callable[..., RunData]
-
-
-def _pattern(n: int, wrong: Sequence[int] = ()) -> list[float]:
-    """n scores, 0 at the indices `wrong`."""
-    return [0.0 if i in wrong else 1.0 for i in range(n)]
 
 
 @pytest.fixture
@@ -47,79 +43,24 @@ def run(make: Any) -> MakeRun:
     return build
 
 
-# Statistics
-
-
-def test_holm_and_benjamini_hochberg_by_hand() -> None:
-    p_values = [0.01, 0.04, 0.03, 0.5]
-    assert holm(p_values) == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert benjamini_hochberg(p_values) == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
-    assert holm([]) == []
-
-
-@pytest.mark.parametrize(
-    ("n", "churn", "tests", "drop"),
-    [
-        (50, 0.02, 1, 0.168),
-        (100, 0.02, 1, 0.093),
-        (400, 0.02, 1, 0.032),
-        (50, 0.06, 1, 0.196),
-        (100, 0.06, 1, 0.116),
-        (200, 0.06, 1, 0.071),
-        (400, 0.06, 1, 0.045),
-        (200, 0.02, 8, 0.079),
-        (200, 0.06, 8, 0.101),
-    ],
-)
-def test_minimal_detectable_drops_match_the_study(n: int, churn: float, tests: int, drop: float) -> None:
-    assert minimal_drop(n, churn, tests) == pytest.approx(drop, abs=0.0005)
-
-
-def test_minimal_detectable_drop_matches_the_study_to_six_digits() -> None:
-    assert minimal_drop(200, 0.02) == pytest.approx(0.053329, abs=1e-6)
-    assert minimal_drop(2, 0.02) is None
-
-
-def test_binary_changes_use_the_exact_test_and_the_limits_of_the_study() -> None:
-    change = change_of(_pattern(200, [198, 199]), _pattern(200, range(9)))
-    assert (change.lost, change.won, change.n) == (9, 2, 200)
-    assert change.p == pytest.approx(0.038574, abs=1e-6)
-    assert (change.low, change.high) == pytest.approx((-0.069309, 0.000003), abs=1e-6)
-
-
-def test_limits_of_fractions_agree_with_those_of_binary_scores() -> None:
-    base, new = _pattern(50, [48, 49]), _pattern(50, range(6))
-    binary, fractional = change_of(base, new), change_of([*base, 0.5], [*new, 0.5])
-    assert binary.method == "McNemar mid-p"
-    assert fractional.method == "sign-flip permutation"
-    assert fractional.low == pytest.approx(binary.low, abs=0.005)
-    assert fractional.p == pytest.approx(2 * (1 + 8 + 28) / 256, abs=0.03)
-
-
-def test_sign_flips_are_seeded_and_never_give_zero() -> None:
-    differences = [-0.5] * 40
-    assert sign_flip(differences) == sign_flip(differences) == pytest.approx(1 / 10_001)
-    assert sign_flip([0.0] * 10) == 1.0
-
-
 # Pairs
 
 
 def test_only_identical_prompts_are_paired(run: MakeRun) -> None:
-    base = run("a", {("niah.single", 4096): _pattern(10)})
+    base = run("a", {("niah.single", 4096): pattern(10)})
     assert len(match(base.records, base.records).pairs) == 10
-    other = match(base.records, run("b", {("niah.single", 4096): _pattern(10)}, sha="x").records)
+    other = match(base.records, run("b", {("niah.single", 4096): pattern(10)}, sha="x").records)
     assert not other.pairs
     assert other.reasons == {"another prompt": 10}
 
 
 def test_what_has_no_partner_is_counted_by_reason(run: MakeRun, make: Any) -> None:
-    base = run("a", {("niah.single", 4096): _pattern(10), ("niah.single", 8192): _pattern(5)})
+    base = run("a", {("niah.single", 4096): pattern(10), ("niah.single", 8192): pattern(5)})
     gone = [
         make.record("niah.single", 4096, None, i, outcome="overflow", prompt_sha256=f"niah.single/4096/{i}")
         for i in range(8, 10)
     ]
-    new = run("b", {("niah.single", 4096): _pattern(8), ("ruler.vt", 4096): _pattern(3)}, extra=gone)
+    new = run("b", {("niah.single", 4096): pattern(8), ("ruler.vt", 4096): pattern(3)}, extra=gone)
     found = match(base.records, new.records)
     assert len(found.pairs) == 8
     assert found.reasons == {"only in base": 5, "only in new": 3, "not scored in new": 2}
@@ -142,7 +83,7 @@ def test_imported_records_without_a_hash_are_paired_but_not_proven(make: Any) ->
 
 
 def test_a_run_against_itself_is_within_noise(run: MakeRun) -> None:
-    scores: Scores = {("niah.single", 4096): _pattern(200), ("niah.single", 8192): _pattern(200, range(20))}
+    scores: Scores = {("niah.single", 4096): pattern(200), ("niah.single", 8192): pattern(200, range(20))}
     result = compare(run("a", scores), run("b", scores))
     assert result.verdict == "within noise"
     assert {cell.verdict for cell in result.cells} == {"within noise"}
@@ -150,8 +91,8 @@ def test_a_run_against_itself_is_within_noise(run: MakeRun) -> None:
 
 
 def test_a_clear_drop_at_one_length_is_worse_and_named(run: MakeRun) -> None:
-    base = run("a", {("niah.single", 4096): _pattern(100), ("niah.single", 8192): _pattern(100)})
-    new = run("b", {("niah.single", 4096): _pattern(100), ("niah.single", 8192): _pattern(100, range(20))})
+    base = run("a", {("niah.single", 4096): pattern(100), ("niah.single", 8192): pattern(100)})
+    new = run("b", {("niah.single", 4096): pattern(100), ("niah.single", 8192): pattern(100, range(20))})
     result = compare(base, new)
     assert [cell.verdict for cell in result.cells] == ["within noise", "worse"]
     assert (result.verdict, result.exit_code) == ("worse", 1)
@@ -162,8 +103,8 @@ def test_a_clear_drop_at_one_length_is_worse_and_named(run: MakeRun) -> None:
 
 def test_a_small_drop_everywhere_is_found_by_the_pooled_test(run: MakeRun) -> None:
     lengths = [1024 << i for i in range(8)]
-    base = run("a", {("niah.single", length): _pattern(50) for length in lengths})
-    new = run("b", {("niah.single", length): _pattern(50, [0, 1]) for length in lengths})
+    base = run("a", {("niah.single", length): pattern(50) for length in lengths})
+    new = run("b", {("niah.single", length): pattern(50, [0, 1]) for length in lengths})
     result = compare(base, new)
     assert all(cell.verdict == "cannot tell" for cell in result.cells)
     assert result.verdict == "worse"
@@ -171,8 +112,8 @@ def test_a_small_drop_everywhere_is_found_by_the_pooled_test(run: MakeRun) -> No
 
 
 def test_a_rise_at_one_length_is_not_better_as_a_whole_while_the_mean_may_have_fallen(run: MakeRun) -> None:
-    base = run("a", {("niah.single", 4096): _pattern(6), ("niah.single", 8192): [0.0] * 6})
-    new = run("b", {("niah.single", 4096): _pattern(6, [0]), ("niah.single", 8192): _pattern(6)})
+    base = run("a", {("niah.single", 4096): pattern(6), ("niah.single", 8192): [0.0] * 6})
+    new = run("b", {("niah.single", 4096): pattern(6, [0]), ("niah.single", 8192): pattern(6)})
     result = compare(base, new)
     assert result.cells[1].verdict == "better"
     assert result.overall is not None
@@ -182,41 +123,35 @@ def test_a_rise_at_one_length_is_not_better_as_a_whole_while_the_mean_may_have_f
 
 
 def test_few_pairs_cannot_tell(run: MakeRun) -> None:
-    scores: Scores = {("niah.single", 4096): _pattern(20)}
+    scores: Scores = {("niah.single", 4096): pattern(20)}
     result = compare(run("a", scores), run("b", scores))
     assert result.verdict == "cannot tell"
     assert result.exit_code == 0
     assert result.cells[0].detectable == pytest.approx(minimal_drop(20, 0.02) or 0)
 
 
-def test_a_drop_that_does_not_matter_but_is_certain_is_still_worse() -> None:
-    change = change_of(_pattern(2000), _pattern(2000, range(30)))
-    assert change.low > -0.05
-    assert verdict_of(change, change.p, 0.05) == "worse"
-
-
 def test_one_lucky_cell_among_families_does_not_alarm_for_the_whole(run: MakeRun) -> None:
-    base = run("a", {("niah.single", 4096): _pattern(100), ("ruler.vt", 4096): _pattern(100)})
-    new = run("b", {("niah.single", 4096): _pattern(100, range(5)), ("ruler.vt", 4096): _pattern(95) + [1.0] * 5})
+    base = run("a", {("niah.single", 4096): pattern(100), ("ruler.vt", 4096): pattern(100)})
+    new = run("b", {("niah.single", 4096): pattern(100, range(5)), ("ruler.vt", 4096): pattern(95) + [1.0] * 5})
     lucky = compare(base, new)
     assert lucky.cells[0].verdict == "worse"  # p = 0.031, alone in its family
-    mixed = run("c", {("niah.single", 4096): _pattern(100, range(5)), ("ruler.vt", 4096): _pattern(100)})
-    worse_before = run("d", {("niah.single", 4096): _pattern(100), ("ruler.vt", 4096): _pattern(100, range(4))})
+    mixed = run("c", {("niah.single", 4096): pattern(100, range(5)), ("ruler.vt", 4096): pattern(100)})
+    worse_before = run("d", {("niah.single", 4096): pattern(100), ("ruler.vt", 4096): pattern(100, range(4))})
     result = compare(worse_before, mixed)
     assert result.verdict == "within noise"
     assert "niah.single at 4k alone would alarm, but not after correction for 2 families" in result.reason
 
 
 def test_nothing_in_common_cannot_tell_and_is_incomplete(run: MakeRun) -> None:
-    base = run("a", {("niah.single", 4096): _pattern(10)})
-    result = compare(base, run("b", {("niah.single", 4096): _pattern(10)}, sha="x", seed=7))
+    base = run("a", {("niah.single", 4096): pattern(10)})
+    result = compare(base, run("b", {("niah.single", 4096): pattern(10)}, sha="x", seed=7))
     assert (result.verdict, result.exit_code, result.overall) == ("cannot tell", 3, None)
     assert any("seeds differ (42 and 7)" in warning for warning in result.warnings)
     assert to_lines(result)[-1].startswith("cannot tell: The runs have no scored sample in common")
 
 
 def test_cells_that_became_untestable_make_the_comparison_incomplete(run: MakeRun, make: Any) -> None:
-    scores: Scores = {("niah.single", 4096): _pattern(200)}
+    scores: Scores = {("niah.single", 4096): pattern(200)}
     lost = [make.record("niah.single", 8192, None, i, outcome="overflow", prompt_sha256=f"x{i}") for i in range(5)]
     kept = [make.record("niah.single", 8192, None, i, prompt_sha256=f"x{i}") for i in range(5)]
     result = compare(run("a", scores, extra=kept), run("b", scores, extra=lost))
@@ -238,7 +173,7 @@ def test_fractional_scores_are_compared_by_permutation(run: MakeRun) -> None:
 
 def _ladder(*rates: int) -> Scores:
     """100 samples at 4k, 8k, ...: so many right."""
-    return {("niah.single", 4096 << i): _pattern(100, range(rate, 100)) for i, rate in enumerate(rates)}
+    return {("niah.single", 4096 << i): pattern(100, range(rate, 100)) for i, rate in enumerate(rates)}
 
 
 def test_an_effective_length_has_changed_if_the_brackets_are_apart(run: MakeRun) -> None:
@@ -270,7 +205,7 @@ def test_a_longer_grid_is_no_change(run: MakeRun) -> None:
 
 
 def test_settings_that_differ_are_listed(run: MakeRun) -> None:
-    scores: Scores = {("niah.single", 4096): _pattern(50)}
+    scores: Scores = {("niah.single", 4096): pattern(50)}
     base = run("a", scores, model={"facts": {"rope": {"type": "yarn", "factor": 4}}})
     new = run("b", scores, model={"facts": {"rope": {"type": "none"}}}, sampling={"temperature": 0.7})
     found = {item.setting: (item.base, item.new) for item in compare(base, new).settings}
@@ -283,16 +218,16 @@ def test_settings_that_differ_are_listed(run: MakeRun) -> None:
 
 
 def test_another_tokenizer_means_other_units(run: MakeRun) -> None:
-    scores: Scores = {("niah.single", 4096): _pattern(50)}
+    scores: Scores = {("niah.single", 4096): pattern(50)}
     base, new = run("a", scores), run("b", scores, sha="x", tokenizer={"name": "hf:qwen"})
     warning = compare(base, new).warnings[0]
     assert "Lengths are in different units: tiktoken:cl100k_base in the base, hf:qwen in the new run" in warning
 
 
 def test_a_repeat_measures_how_much_answers_change_by_themselves(run: MakeRun) -> None:
-    base = run("a", {("niah.single", 4096): _pattern(100)})
-    repeat = run("r", {("niah.single", 4096): _pattern(100, range(6))})
-    result = compare(base, run("b", {("niah.single", 4096): _pattern(100, [7])}), repeat=repeat)
+    base = run("a", {("niah.single", 4096): pattern(100)})
+    repeat = run("r", {("niah.single", 4096): pattern(100, range(6))})
+    result = compare(base, run("b", {("niah.single", 4096): pattern(100, [7])}), repeat=repeat)
     assert result.noise is not None
     assert result.noise.churn == pytest.approx(0.06)
     assert result.cells[0].detectable == pytest.approx(minimal_drop(100, 0.06) or 0)
@@ -302,8 +237,8 @@ def test_a_repeat_measures_how_much_answers_change_by_themselves(run: MakeRun) -
 @pytest.fixture
 def drop(run: MakeRun) -> Comparison:
     """A comparison with one clear drop and a name that tries to break tables."""
-    base = run("a|b", {("niah.single", 4096): _pattern(100)})
-    return compare(base, run("<b>", {("niah.single", 4096): _pattern(100, range(30))}))
+    base = run("a|b", {("niah.single", 4096): pattern(100)})
+    return compare(base, run("<b>", {("niah.single", 4096): pattern(100, range(30))}))
 
 
 def test_markdown_has_one_row_per_cell_and_survives_odd_names(drop: Comparison) -> None:
@@ -341,9 +276,9 @@ def test_a_series_is_ordered_by_its_number() -> None:
 
 def test_a_ranking_says_who_is_tied_with_the_best(run: MakeRun) -> None:
     runs = [
-        run("ckpt-100", {("niah.single", 4096): _pattern(100, range(60))}),
-        run("ckpt-200", {("niah.single", 4096): _pattern(100, range(3))}),
-        run("ckpt-300", {("niah.single", 4096): _pattern(100, [7])}),
+        run("ckpt-100", {("niah.single", 4096): pattern(100, range(60))}),
+        run("ckpt-200", {("niah.single", 4096): pattern(100, range(3))}),
+        run("ckpt-300", {("niah.single", 4096): pattern(100, [7])}),
     ]
     series = make_series(runs, margin=0.05)
     assert [ranked.name for ranked in series.ranking] == ["ckpt-300", "ckpt-200", "ckpt-100"]
@@ -355,16 +290,16 @@ def test_a_ranking_says_who_is_tied_with_the_best(run: MakeRun) -> None:
 
 
 def test_the_exit_code_of_a_series_is_last_against_first(run: MakeRun) -> None:
-    good, bad = {("niah.single", 4096): _pattern(100)}, {("niah.single", 4096): _pattern(100, range(40))}
+    good, bad = {("niah.single", 4096): pattern(100)}, {("niah.single", 4096): pattern(100, range(40))}
     assert make_series([run("v1", good), run("v2", bad), run("v3", good)], margin=0.05).exit_code == 0
     assert make_series([run("v1", good), run("v2", good), run("v3", bad)], margin=0.05).exit_code == 1
 
 
 def test_a_ranking_uses_only_samples_that_all_runs_share(run: MakeRun) -> None:
-    runs = [run(f"v{n}", {("niah.single", 4096): _pattern(n * 10)}) for n in (1, 2, 3)]
+    runs = [run(f"v{n}", {("niah.single", 4096): pattern(n * 10)}) for n in (1, 2, 3)]
     assert make_series(runs, margin=0.05).n == 10
     with pytest.raises(ConfigError, match="no scored sample"):
-        make_series([*runs, run("v4", {("niah.single", 4096): _pattern(10)}, sha="x")], margin=0.05)
+        make_series([*runs, run("v4", {("niah.single", 4096): pattern(10)}, sha="x")], margin=0.05)
 
 
 def test_a_model_that_flips_three_percent_seldom_alarms_against_itself(run: MakeRun) -> None:
@@ -410,8 +345,8 @@ def app() -> typer.Typer:
 def test_the_commands_end_with_the_exit_codes_of_the_contract(
     run: MakeRun, folder: Callable[[RunData], str], app: typer.Typer
 ) -> None:
-    good = folder(run("good", {("niah.single", 4096): _pattern(100)}))
-    bad = folder(run("bad", {("niah.single", 4096): _pattern(100, range(30))}))
+    good = folder(run("good", {("niah.single", 4096): pattern(100)}))
+    bad = folder(run("bad", {("niah.single", 4096): pattern(100, range(30))}))
     call = CliRunner().invoke
     assert call(app, ["compare", good, bad]).exit_code == 1
     assert call(app, ["compare", bad, good]).exit_code == 0
@@ -424,14 +359,14 @@ def test_the_commands_end_with_the_exit_codes_of_the_contract(
 
 
 def test_one_run_cannot_be_compared(run: MakeRun, folder: Callable[[RunData], str], app: typer.Typer) -> None:
-    good = folder(run("good", {("niah.single", 4096): _pattern(10)}))
+    good = folder(run("good", {("niah.single", 4096): pattern(10)}))
     assert isinstance(CliRunner().invoke(app, ["compare", good]).exception, ConfigError)
     assert isinstance(CliRunner().invoke(app, ["compare", good, good]).exception, ConfigError)
 
 
 def test_a_card_with_a_baseline_holds_table_picture_and_numbers(run: MakeRun) -> None:
-    base = run("base", {("niah.single", 4096): _pattern(60)})
-    new = run("new", {("niah.single", 4096): _pattern(60, range(20))})
+    base = run("base", {("niah.single", 4096): pattern(60)})
+    new = run("new", {("niah.single", 4096): pattern(60, range(20))})
     card = make_card(new.records, new.config, compare(base, new))
     text, page, data = card.to_markdown(), card.to_html(), card.to_dict()
     assert "## Against `base`" in text
@@ -444,10 +379,10 @@ def test_a_card_with_a_baseline_holds_table_picture_and_numbers(run: MakeRun) ->
 
 
 def test_the_picture_of_change_says_its_numbers_in_words(run: MakeRun) -> None:
-    base = run("base", {("niah.single", 4096): _pattern(60)})
+    base = run("base", {("niah.single", 4096): pattern(60)})
     with style():
-        drawing = draw_change(compare(base, run("new", {("niah.single", 4096): _pattern(60, range(20))})))
-        assert draw_change(compare(base, run("other", {("niah.single", 8192): _pattern(60)}))) is None
+        drawing = draw_change(compare(base, run("new", {("niah.single", 4096): pattern(60, range(20))})))
+        assert draw_change(compare(base, run("other", {("niah.single", 8192): pattern(60)}))) is None
     assert drawing is not None
     assert "niah.single at 4k -33.3" in drawing.alt
     assert drawing.svg.startswith("<?xml")
@@ -456,7 +391,7 @@ def test_the_picture_of_change_says_its_numbers_in_words(run: MakeRun) -> None:
 def test_compare_writes_a_picture_of_two_runs_and_of_a_series(
     run: MakeRun, folder: Callable[[RunData], str], app: typer.Typer, tmp_path: Path
 ) -> None:
-    runs = [run(f"ckpt-{step}", {("niah.single", 4096): _pattern(60, range(step))}) for step in (0, 5, 9)]
+    runs = [run(f"ckpt-{step}", {("niah.single", 4096): pattern(60, range(step))}) for step in (0, 5, 9)]
     paths = [folder(item) for item in runs]
     for count, name in ((2, "two.svg"), (3, "three.png")):
         found = CliRunner().invoke(app, ["compare", *paths[:count], "--figure", str(tmp_path / name)])

@@ -36,7 +36,12 @@ class Options:
         default=None, metadata=_option("Where the needle starts, such as 0,0.25,0.5,0.75,1.", panel=_WHAT)
     )
     samples: Any = field(
-        default=None, metadata=_option("Samples per task, length and depth.", alias="--limit", panel=_WHAT)
+        default=None,
+        metadata=_option(
+            "Samples per task, length and depth; a task without depth gets as many per length as one with depths.",
+            alias="--limit",
+            panel=_WHAT,
+        ),
     )
     tasks: Any = field(
         default=None, metadata=_option("Only these tasks; without a battery, these tasks as in `niah`.", panel=_WHAT)

@@ -243,6 +243,8 @@ def _rules_text(rules: Any) -> str:
     def word(value: int | None) -> str:
         return format_length(value) if value else "none"
 
+    if not rules.stated:
+        return "not measured"
     parts = [f"RULER 85.6: {word(rules.ruler)}"]
     if rules.nolima_base is not None:
         parts.append(f"NoLiMa 0.85 x base ({percent(rules.nolima_base)} up to 1k): {word(rules.nolima)}")

@@ -76,12 +76,13 @@ def _relative(item: RelativeLength) -> list[str]:
 
 
 def _length(item: RelativeLength, value: int | None) -> str:
-    claims = [length for length in item.scores if length >= SHORTEST_CLAIM]
-    if not claims:
+    claims = [length for length in sorted((*item.scores, *item.untested)) if length >= SHORTEST_CLAIM]
+    if not claims or claims[0] in item.untested:
         return "not tested"
     if value is None:
         return f"< {format_length(claims[0])}"
-    return f">= {format_length(value)}" if value == claims[-1] else format_length(value)
+    longer = [length for length in claims if length > value]
+    return f">= {format_length(value)}" if not longer or longer[0] in item.untested else format_length(value)
 
 
 def _relative_notes(items: tuple[RelativeLength, ...]) -> list[str]:

@@ -79,9 +79,11 @@ class RelativeLength:
     base_of_means: float
     """The same with each pair's mean in place of its best."""
     scores: Mapping[int, float]
-    """Length -> mean score, ascending."""
+    """Tested length -> mean score, ascending."""
+    untested: tuple[int, ...]
+    """Lengths that did not fit, were cut, or have no answer: each ends the unbroken run."""
     value: int | None
-    """Effective length: the last of the unbroken run; None if the shortest of SHORTEST_CLAIM or more fails."""
+    """Effective length: the last of the unbroken run; None if the shortest of SHORTEST_CLAIM or more does not pass."""
     largest: int | None
     """The largest length that passes, whatever comes before it."""
     value_of_means: int | None
@@ -101,6 +103,7 @@ class RelativeLength:
             "base_of_means": self.base_of_means,
             "threshold": self.threshold,
             "scores": {str(length): score for length, score in self.scores.items()},
+            "untested": list(self.untested),
             "effective_0.85_base": self.value,
             "largest_passing": self.largest,
             "effective_0.85_base_of_means": self.value_of_means,
@@ -156,10 +159,12 @@ def _mean(scores: Mapping[str, Mapping[int, float]], length: int) -> float | Non
 def relative_lengths(records: Iterable[Record], config: Mapping[str, Any]) -> tuple[RelativeLength, ...]:
     """For each task whose records name their question-needle pair (`extra["groups"]["pair"]`), and first for all pairs of
     a headline together, where that has several such tasks."""
-    held: dict[str, list[Record]] = defaultdict(list)
+    every: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        if record.outcome in COUNTED and _pair(record):
-            held[record.task].append(record)
+        every[record.task].append(record)
+    held = {
+        task: own for task, own in every.items() if any(record.outcome in COUNTED and _pair(record) for record in own)
+    }
     found = []
     for labels in (config.get("headline") or {}).values():
         own = [label for label in labels if label in held]
@@ -167,6 +172,14 @@ def relative_lengths(records: Iterable[Record], config: Mapping[str, Any]) -> tu
             found.append(_relative(" + ".join(own), [record for label in own for record in held[label]]))
     found += [_relative(task, own) for task, own in held.items()]
     return tuple(item for item in found if item is not None)
+
+
+def _untested(records: Sequence[Record]) -> tuple[int, ...]:
+    """Lengths at which a sample did not fit or was cut, or a task has no answer: as cells are blocked."""
+    blocked = {record.length for record in records if record.outcome in ("overflow", "truncated")}
+    asked = {(record.task, record.length) for record in records}
+    answered = {(record.task, record.length) for record in records if record.outcome in COUNTED}
+    return tuple(sorted(blocked | {length for _, length in asked - answered}))
 
 
 def _pair(record: Record) -> str:
@@ -178,7 +191,10 @@ def _pair(record: Record) -> str:
 def _relative(task: str, records: Sequence[Record]) -> RelativeLength | None:
     by_pair: dict[tuple[str, int], list[float]] = defaultdict(list)
     by_length: dict[int, list[float]] = defaultdict(list)
+    untested = _untested(records)
     for record in records:
+        if record.outcome not in COUNTED or not _pair(record) or record.length in untested:
+            continue
         value = record.score_published if record.score_published is not None else record.score or 0.0
         by_pair[_pair(record), record.length].append(value)
         by_length[record.length].append(value)
@@ -190,8 +206,12 @@ def _relative(task: str, records: Sequence[Record]) -> RelativeLength | None:
     base = _plain_mean(max(map(_plain_mean, means)) for means in own.values())
     base_of_means = _plain_mean(_plain_mean(value for values in means for value in values) for means in own.values())
     scores = {length: _plain_mean(values) for length, values in sorted(by_length.items())}
-    claims = {length: score for length, score in scores.items() if length >= SHORTEST_CLAIM}
-    passes = [length for length, score in claims.items() if score >= NOLIMA_SHARE * base - 1e-12]
+    claims = [length for length in sorted((*scores, *untested)) if length >= SHORTEST_CLAIM]
+
+    def passing(base: float) -> list[bool]:
+        return [scores.get(length, -1.0) >= NOLIMA_SHARE * base - 1e-12 for length in claims]
+
+    passes = passing(base)
     return RelativeLength(
         task=task,
         n_pairs=len(pairs),
@@ -200,11 +220,10 @@ def _relative(task: str, records: Sequence[Record]) -> RelativeLength | None:
         base=base,
         base_of_means=base_of_means,
         scores=scores,
-        value=contiguous(list(claims), [length in passes for length in claims]),
-        largest=max(passes, default=None),
-        value_of_means=contiguous(
-            list(claims), [score >= NOLIMA_SHARE * base_of_means - 1e-12 for score in claims.values()]
-        ),
+        untested=untested,
+        value=contiguous(claims, passes),
+        largest=max((length for length, good in zip(claims, passes, strict=True) if good), default=None),
+        value_of_means=contiguous(claims, passing(base_of_means)),
     )
 
 

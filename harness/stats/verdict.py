@@ -30,6 +30,8 @@ class OtherRules:
     largest_passing: int | None
     complete: bool
     """False: some length was not tested, so that "largest passing" says nothing."""
+    stated: bool
+    """False: the shortest length was not tested, so that no rule says anything."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -208,6 +210,7 @@ def other_rules(curve: Curve) -> OtherRules:
         nolima_base=base,
         largest_passing=max(passing, default=None) if complete else None,
         complete=complete,
+        stated=bool(curve.points) and curve.points[0].tested,
     )
 
 

@@ -100,6 +100,18 @@ def test_the_card_shows_the_summary_and_names_other_text(make: Any) -> None:
     assert note == "On other text than RULER's own, and not to be compared with its table: ruler.niah_single_2."
 
 
+@pytest.mark.parametrize("longer", ["overflow", "scored"])
+def test_other_rules_say_not_measured_where_the_shortest_length_was_not_tested(make: Any, longer: str) -> None:
+    records = make.outcome("niah.single", 4 * K, 0.5, "failed", 5)
+    records += make.outcome("niah.single", 8 * K, 0.5, longer, 5)
+    assert (
+        "| same runs by other rules |  | not measured | - |" in make_card(records, make.config(records)).to_markdown()
+    )
+    failing = make.row("niah.single", {4 * K: 0}, 5)
+    markdown = make_card(failing, make.config(failing)).to_markdown()
+    assert "| same runs by other rules |  | RULER 85.6: none; largest passing: none | - |" in markdown
+
+
 def _pair_rows(make: Any, task: str, pair: str, passes: dict[int, int], n: int, start: int) -> list[Any]:
     rows = []
     for length, good in passes.items():
@@ -158,6 +170,20 @@ def test_tasks_of_a_headline_stand_together_and_each_alone(make: Any) -> None:
 def test_tasks_without_pairs_or_without_short_lengths_have_no_base(make: Any) -> None:
     assert relative_lengths(make.row("niah.single", {K: 5}, 5), {}) == ()
     assert relative_lengths(_pair_rows(make, "nolima.onehop", "a", {4 * K: 5}, 5, 0), {}) == ()
+
+
+def test_a_length_that_was_not_tested_ends_the_run_of_lengths(make: Any) -> None:
+    """1k and 4k pass; 2k did not fit for one sample, whatever the other nine scored."""
+    records = _pair_rows(make, "nolima.onehop", "a", {512: 10, K: 10, 2 * K: 9, 4 * K: 10}, 10, 0)
+    lost = make.outcome("nolima.onehop", 2 * K, None, "overflow", 1, start=10)
+    (found,) = relative_lengths(records + lost, {})
+    assert (found.value, found.largest, found.value_of_means, found.untested) == (K, 4 * K, K, (2 * K,))
+    assert list(found.scores) == [512, K, 4 * K]
+    text = make_card(records + lost, make.config(records + lost)).to_markdown()
+    assert "| >= 1k | >= 1k | 10.0 x 1 pairs | 512 100%, 1k 100%, 4k 100% |" in text
+    first = [record for record in records if record.length != K] + make.outcome("nolima.onehop", K, None, "failed", 3)
+    text = make_card(first, make.config(first)).to_markdown()
+    assert "| not tested | not tested |" in text
 
 
 def test_the_card_prints_the_trials_beside_the_length(make: Any) -> None:

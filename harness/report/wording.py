@@ -15,6 +15,7 @@ _STARTS = re.compile(r"^(\d+)([.)])(?=\s|$)|^([-+=>])")
 
 def percent(value: float, digits: int = 0) -> str:
     """A fraction as a percentage. Half is rounded up, but a miss is never rounded away: only exactly 1 is 100%, only exactly 0 is 0%."""
+    value = round(value, 12)  # a mean of floats may miss 1 by the last bit
     scale = 10**digits
     text = f"{math.floor(100 * value * scale + 0.5 + 1e-9) / scale:.{digits}f}"
     step = 10.0**-digits

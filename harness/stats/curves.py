@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from longreach.harness.stats.cells import Cell, TaskFacts, add_outcomes, anytime_limits, anytime_state
@@ -170,13 +171,12 @@ def make_point(length: int, by_task: Mapping[str, Sequence[Cell]], threshold: fl
     mean = best = None
     n_effective = 0.0
     if blocked_by is None:
-        weights = [1 / (len(by_task) * len(row)) for row in by_task.values() for _ in row]
+        # Fractions: eleven depths with 9 of 10 each are 0.9, which passes a threshold of 0.9, and all of all is 1.
+        weights = [Fraction(1, len(by_task) * len(row)) for row in by_task.values() for _ in row]
         pairs = list(zip(weights, cells, strict=True))
-        mean = math.fsum(weight * cell.s / cell.n for weight, cell in pairs)
-        best = math.fsum(weight * (cell.s + _unanswered(cell)) / cell.n for weight, cell in pairs)
-        n_effective = min(cell.n / (weight * cell.sharing) for weight, cell in pairs)
-        n_effective = round(n_effective, 9)
-        mean, best = min(mean, 1.0), min(best, 1.0)
+        mean = float(sum(weight * Fraction(cell.s) / cell.n for weight, cell in pairs))
+        best = float(sum(weight * (Fraction(cell.s) + _unanswered(cell)) / cell.n for weight, cell in pairs))
+        n_effective = min(float(cell.n / weight) / cell.sharing for weight, cell in pairs)
     return CurvePoint(
         length=length,
         n=sum(cell.n for cell in cells),

@@ -349,3 +349,13 @@ def test_one_family_under_two_capabilities_is_two_curves_with_two_names(make: An
     tasks[1]["info"]["capability"] = "reasoning"
     names = [curve.name for curve in estimated(records, tasks=tasks).families]
     assert names == ["needle (retrieval)", "needle (reasoning)"]
+
+
+@pytest.mark.parametrize(("s", "n", "mean"), [(3, 3, 1.0), (9, 10, 0.9), (7, 10, 0.7), (0, 3, 0.0)])
+def test_the_mean_of_equal_cells_is_their_own_to_the_last_bit(
+    make: Any, estimated: Any, s: int, n: int, mean: float
+) -> None:
+    depths = [rank / 10 for rank in range(11)]
+    records = [record for depth in depths for record in make.cell("niah.single", 4 * K, depth, s, n)]
+    records += [record for depth in depths for record in make.cell("niah.multi", 4 * K, depth, s, n)]
+    assert estimated(records).headline["retrieval"].points[0].mean == mean

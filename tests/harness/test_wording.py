@@ -15,6 +15,9 @@ from longreach.harness.report.wording import code, depth_text, join_words, markd
         (0.125, 0, "13%"),
         (0.9999, 1, "99.9%"),
         (0.016, 1, "1.6%"),
+        (1 - 1e-16, 0, "100%"),  # a mean of floats
+        (1e-16, 1, "0.0%"),
+        (1 - 1e-9, 0, "99%"),
     ],
 )
 def test_percentages_never_round_a_miss_away(value: float, digits: int, text: str) -> None:

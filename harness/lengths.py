@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from longreach.harness.errors import ConfigError
 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmM]?)")
+LONGEST = 1 << 24
+"""Tokens: 16M. Texts for more do not fit into the memory of most machines, and a slip of the unit should not fill it."""
 _UNITS = {"": 1, "k": 1024, "m": 1024 * 1024}
 
 
@@ -19,6 +21,10 @@ def parse_length(value: str | int) -> int:
     if match is None or isinstance(value, bool):
         raise ConfigError(f"{value!r} is not a length; write a number of tokens such as 4000, 4k or 1M")
     tokens = float(match.group(1)) * _UNITS[match.group(2).lower()]
+    if tokens > LONGEST:
+        raise ConfigError(
+            f"length {value!r} is above {format_length(LONGEST)} tokens, the longest there is; k is 1024 and M is 1024k"
+        )
     if tokens < 1 or tokens != int(tokens):
         raise ConfigError(f"length {value!r} is not a whole number of tokens, at least 1")
     return int(tokens)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longreach.harness.errors import ConfigError
-from longreach.harness.lengths import format_length, parse_depths, parse_length, parse_lengths
+from longreach.harness.lengths import LONGEST, format_length, parse_depths, parse_length, parse_lengths
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,13 @@ def test_lengths(text: Any, tokens: int) -> None:
 def test_what_is_no_length_is_named(text: Any) -> None:
     with pytest.raises(ConfigError, match="length"):
         parse_length(text)
+
+
+@pytest.mark.parametrize("text", ["128000k", "17M", str(LONGEST + 1), 10**18, "9" * 400])
+def test_a_slip_of_the_unit_is_refused_before_it_fills_the_memory(text: Any) -> None:
+    with pytest.raises(ConfigError, match="above 16M tokens"):
+        parse_length(text)
+    assert parse_length("16M") == LONGEST
 
 
 def test_lists_are_sorted_without_repeats() -> None:

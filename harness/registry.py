@@ -27,10 +27,19 @@ _BUILTIN_TOKENIZERS: Mapping[str, Callable[[], Tokenizer]] = {"bytes": BytesToke
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` did you mean 'x'?` with the nearest known name, or the list of all when nothing is near."""
-    known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
-    return f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(known)}"
+    """`did you mean 'x'?` with the nearest known name, or the names that begin so, or the list of all when none is near.
+
+    >>> did_you_mean("Niah.s", ["niah.single", "ruler.vt"]), did_you_mean("ruler", ["ruler.vt", "ruler.cwe", "babi.qa1"])
+    ("did you mean 'niah.single'?", "did you mean one of 'ruler.cwe', 'ruler.vt'?")
+    """
+    by_folded = {item.casefold(): item for item in sorted(known)}
+    typed = name.casefold()
+    near = [item for folded, item in by_folded.items() if typed and folded.startswith(typed)]
+    if typed in by_folded or not near:
+        near = [by_folded[folded] for folded in difflib.get_close_matches(typed, by_folded, n=1, cutoff=0.65)]
+    if not near:
+        return f"one of: {', '.join(by_folded.values())}"
+    return f"did you mean {'one of ' if len(near) > 1 else ''}{', '.join(map(repr, near))}?"
 
 
 def _points(group: str) -> list[EntryPoint]:
@@ -112,8 +121,9 @@ def _load(group: str, kind: str, spec: str) -> tuple[Callable[..., Any], str]:
     scheme, _, rest = spec.partition(":")
     found = {point.name: point for point in reversed(_points(group))}
     if scheme not in found:
+        known = [*found, *(_BUILTIN_TOKENIZERS if kind == "tokenizer" else ())]
         raise UnknownName(
-            f"there is no {kind} {spec!r}: its scheme {scheme!r} is unknown; {did_you_mean(scheme, found)}"
+            f"there is no {kind} {spec!r}: its scheme {scheme!r} is unknown; {did_you_mean(scheme, known)}"
         )
     opener: Callable[..., Any] = found[scheme].load()
     return opener, rest

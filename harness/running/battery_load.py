@@ -6,7 +6,7 @@ config.yaml ──┘   (a run's own config.yaml can be given back)
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ import yaml
 
 from longreach.harness.errors import BatteryError, UnknownName
 from longreach.harness.lengths import split
-from longreach.harness.registry import did_you_mean
+from longreach.harness.registry import did_you_mean, tasks
 from longreach.harness.running.battery import Battery, validate, validate_entries
 from longreach.harness.running.config import battery_of_config
 from longreach.harness.running.malformed import check_size, shown
 from longreach.harness.running.options import Options
+from longreach.harness.running.store import CONFIG
 
 DEFAULT = "quick"
 TASKS_ONLY = "niah"
@@ -50,10 +51,11 @@ def load_battery(options: Options) -> Battery:
         BatteryError: one line with the file, the key and the nearest right one. UnknownName: no such battery.
     """
     name = options.battery
-    only = split(options.tasks) if options.tasks is not None else None
+    only = _named_once(split(options.tasks)) if options.tasks is not None else None
     if isinstance(name, Battery):
         name = name.model_dump()
     if name is None:
+        _check_tasks(only or [], tasks(), "")
         data, origin = _builtin(TASKS_ONLY if only else DEFAULT), "the flags"
         data = data | (
             {"name": "+".join(only) if len(only) < 5 else "tasks", "tasks": only, "headline": {}, "description": ""}
@@ -64,6 +66,10 @@ def load_battery(options: Options) -> Battery:
         data, origin = dict(name), "the given battery"
     elif Path(str(name)).suffix in (".yaml", ".yml", ".json") or Path(str(name)).is_file():
         data, origin = _read(Path(str(name))), str(name)
+    elif (Path(str(name)) / CONFIG).is_file():
+        raise BatteryError(
+            f"{name} is a run folder; to plan or run the same again, give its {Path(str(name)) / CONFIG}"
+        )
     else:
         data, origin = _builtin(str(name)), f"battery {name!r}"
     for key in ("model_args", "headers", "price"):
@@ -104,13 +110,29 @@ def _parse(text: str, origin: str) -> dict[str, Any]:
     return data
 
 
+def _named_once(names: list[str]) -> list[str]:
+    for name in names:
+        if names.count(name) > 1:
+            raise BatteryError(f"--tasks names {name!r} twice; name it once")
+    return names
+
+
+def _check_tasks(only: list[str], known: Iterable[str], origin: str) -> None:
+    """Refuses names of `--tasks` that are not known; `origin` is the battery that they narrow, if any."""
+    for name in only:
+        if name in known:
+            continue
+        if name.casefold() in builtin_names():
+            raise UnknownName(f"{name!r} is a battery and no task; run it with: longreach run {name.casefold()}")
+        if not origin:
+            raise UnknownName(f"there is no task {name!r}; {did_you_mean(name, known)}")
+        raise BatteryError(f"task {name!r} is not in {origin}; {did_you_mean(name, known)}")
+
+
 def _narrow(data: dict[str, Any], only: list[str], origin: str) -> dict[str, Any]:
     """The battery with only the named tasks (by label or by task), headlines cut to them."""
     entries = validate_entries(data, origin)
-    known = {entry.label for entry in entries} | {entry.task for entry in entries}
-    for name in only:
-        if name not in known:
-            raise BatteryError(f"task {name!r} is not in {origin}; {did_you_mean(name, known)}")
+    _check_tasks(only, {entry.label for entry in entries} | {entry.task for entry in entries}, origin)
     kept = [entry for entry in entries if entry.label in only or entry.task in only]
     narrowed = data | {"tasks": [entry.model_dump() for entry in kept]}
     if not isinstance(data.get("headline"), Mapping):
@@ -216,7 +238,7 @@ def _settings(value: Any) -> list[tuple[str, str, Any]]:
         if not sign or not dot:
             raise BatteryError(f"--set {item!r} is not of the form task.param=value, such as niah.multi.needles=4")
         try:
-            found.append((task.strip(), param.strip(), yaml.safe_load(text)))
+            found.append((task.strip(), param.strip(), yaml.safe_load(text) if text.strip() else ""))
         except yaml.YAMLError:
             found.append((task.strip(), param.strip(), text))
     return found
@@ -234,6 +256,8 @@ def _means(target: str, entry: Mapping[str, Any]) -> bool:
 def _check_targets(value: Any, entries: list[dict[str, Any]]) -> None:
     known = {name for entry in entries for name in (entry["task"], entry["label"])}
     for task, param, _ in _settings(value):
+        if (whole := f"{task}.{param}") in known:
+            raise BatteryError(f"--set {whole} names a task and no parameter; write --set {whole}.PARAMETER=VALUE")
         if not any(_means(task, entry) for entry in entries):
             raise BatteryError(
                 f"--set {task}.{param}: task {task!r} is not in this battery; {did_you_mean(task, known)}"

@@ -76,6 +76,8 @@ def _sentence(found: Any, path: list[str]) -> str:
     if kind in _BOUNDS:
         bound = _BOUNDS[kind]
         return f"{shown(value)} is out of range; it must be {_SIGNS[bound]} {found['ctx'][bound]:g}"
+    if kind == "literal_error":
+        return f"{shown(value)} is not one of {found['ctx']['expected']}"
     wanted = _KINDS.get(kind.partition("_")[0])
     if wanted is None:
         return f"{shown(value)} does not fit here ({kind.replace('_', ' ')})"

@@ -153,15 +153,19 @@ class Options:
         """Options by name.
 
         Raises:
-            UnknownName: no such option; the nearest one is named. ConfigError: an empty `out`.
+            UnknownName: no such option; the nearest one is named. ConfigError: an empty name, as an unset variable of
+                the shell leaves it.
         """
         from longreach.harness.registry import did_you_mean  # numpy comes with it: not for `longreach --help`
 
         for name in given:
             if name not in NAMES:
                 raise UnknownName(f"there is no option {name!r}; {did_you_mean(name, NAMES)}")
-        if given.get("out") is not None and not str(given["out"]).strip():
-            raise ConfigError("--out is empty; name a folder, or leave it out for the default one")
+        for name in _NAMED:
+            value = given.get(name)
+            if value is not None and not (str(value).strip(" ,") if isinstance(value, str) else value):
+                flag = "--" + name.replace("_", "-")
+                raise ConfigError(f"{flag} is empty; give it a value, or leave it out for the default")
         return cls(**given)
 
     def command(self, verb: str) -> str:
@@ -204,6 +208,8 @@ def _text(name: str, value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
+_NAMED = ("out", "model", "base_url", "tasks", "needles", "corpus", "language", "tokenizer", "judge", "capability")
+"""Options that are no use when empty, and would fall back to a default without a word."""
 NAMES = tuple(item.name for item in dataclasses.fields(Options))
 SEARCH = tuple(item.name for item in dataclasses.fields(Options) if item.metadata.get("panel") == _SEARCH)
 """Options of `find` alone."""

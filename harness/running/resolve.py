@@ -178,8 +178,8 @@ def _arms(task: BatteryTask) -> Iterator[BatteryTask]:
 def _checked(label: str, name: str, value: Any, default: Any) -> Any:
     """`value` in the type of the parameter's default; names of files are pinned."""
     if name == "data" and isinstance(default, str):
-        return _data(label, str(value))
-    if isinstance(default, str):
+        return _data(label, str(value or ""))
+    if isinstance(default, str) and value is not None:
         text = str(value)
         return _PINNED[name](text) if name in _PINNED and text and text != default else text
     if isinstance(default, tuple) and isinstance(value, list | tuple | str | int):

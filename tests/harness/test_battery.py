@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longreach.harness.errors import BatteryError, UnknownName
+from longreach.harness.errors import BatteryError, ConfigError, UnknownName
 from longreach.harness.registry import tasks
 from longreach.harness.running.battery import Battery
 from longreach.harness.running.battery_load import builtin_names, load_battery
@@ -250,6 +250,14 @@ def test_narrowing_a_malformed_battery_is_refused_too(file: Path, key: str) -> N
         ({"battery": "quick", "model_args": "n_ctx"}, "name=value"),
         ({"battery": "quick", "extra_body": "{"}, "--extra-body is not JSON"),
         ({"battery": "quick", "temperature": -1}, "temperature"),
+        ({"battery": "quick", "prove": "x"}, "prove: 'x' is not one of 'always', 'sample' or 'never'"),
+        ({"battery": "quick", "set": "niah.single=3"}, "write --set niah.single.PARAMETER=VALUE"),
+        ({"battery": "quick", "tasks": "RULER"}, "'RULER' is a battery and no task; run it with: longreach run ruler"),
+        ({"tasks": "nolima"}, "'nolima' is a battery and no task"),
+        ({"tasks": "NIAH.SINGLE"}, "there is no task 'NIAH.SINGLE'; did you mean 'niah.single'"),
+        ({"tasks": "ruler.niah_s"}, "did you mean one of 'ruler.niah_single_1', 'ruler.niah_single_2', 'ruler.niah_s"),
+        ({"tasks": "niah.single,niah.single"}, "--tasks names 'niah.single' twice; name it once"),
+        ({"battery": "quick", "tasks": ["ruler.vt", "ruler.vt"]}, "--tasks names 'ruler.vt' twice"),
     ],
 )
 def test_wrong_flags_are_one_line(options: dict[str, object], message: str) -> None:
@@ -265,6 +273,20 @@ def test_an_unknown_parameter_names_the_nearest() -> None:
 def test_a_parameter_of_the_wrong_type_is_refused() -> None:
     with pytest.raises(BatteryError, match="must be of type int"):
         resolve_tasks(load(tasks="niah.multi", set="niah.multi.needles=many"))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("niah.single.kind=", "kind ''"), ("niah.single.kind=null", "kind is None")]
+)
+def test_a_parameter_without_a_value_is_not_the_word_none(value: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=shown):
+        resolve_tasks(load(tasks="niah.single", set=value))
+
+
+def test_a_run_folder_is_no_battery_but_its_config_is(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("{}")
+    with pytest.raises(BatteryError, match=f"is a run folder; .* give its {tmp_path}/config.yaml"):
+        load(battery=str(tmp_path))
 
 
 def test_a_flag_that_no_task_takes_is_refused() -> None:

@@ -20,7 +20,8 @@ import yaml
 
 from longreach.harness.data import neutralise, read_text_file
 from longreach.harness.errors import DataError
-from longreach.harness.scoring import contains, normalise
+from longreach.harness.numbers import parse_number
+from longreach.harness.scoring import contains, normalise, number
 
 COLUMNS = ("needle", "question", "answer", "id", "kind", "language", "distractors")
 FORMATS = {".csv": ",", ".tsv": "\t"}
@@ -101,7 +102,7 @@ def parse_needles(text: str, path: Path) -> tuple[NeedleRow, ...]:
         found = _yaml(text, path)
     else:
         raise DataError(f"needle file {path} ends in {suffix!r}; known endings: .csv .tsv .json .jsonl .yaml")
-    rows = tuple(_row(entry, f"{path}, line {line}", number) for number, (line, entry) in enumerate(found, 1))
+    rows = tuple(_row(entry, f"{path}, line {line}", place) for place, (line, entry) in enumerate(found, 1))
     if not rows:
         raise DataError(f"needle file {path} holds no needle; give rows with needle, question and answer")
     _check_unique(rows, path)
@@ -204,7 +205,7 @@ def _yaml(text: str, path: Path) -> Entries:
         yield child.start_mark.line + 1, entry
 
 
-def _row(entry: Any, where: str, number: int) -> NeedleRow:
+def _row(entry: Any, where: str, place: int) -> NeedleRow:
     if not isinstance(entry, Mapping):
         raise DataError(f"{where}: a needle is a mapping with needle, question and answer, not {str(entry)[:60]!r}")
     cells = {str(key).strip().lower(): value for key, value in entry.items()}
@@ -217,18 +218,29 @@ def _row(entry: Any, where: str, number: int) -> NeedleRow:
     shared = {normalise(item) for item in answer} & {normalise(item) for item in distractors}
     if shared:
         raise DataError(f"{where}: {min(shared)!r} is both an answer and a distractor; remove one of the two")
-    if not any(contains(needle, (item,)) for item in answer):
-        notes += (f"no accepted answer stands in needle {number}: it has to be inferred",)
+    told = next((item for item in answer if contains(question, (item,))), None)
+    if told is not None and not any(contains(question, (item,)) for item in distractors):
+        raise DataError(
+            f"{where}: the question holds its answer {told!r}, so that no needle is needed; take it out of the question, "
+            f"or name the other choices that it offers as distractors"
+        )
+    if not any(_holds(needle, item) for item in answer):
+        notes += (f"no accepted answer stands in needle {place}: it has to be inferred",)
     return NeedleRow(
         needle=needle,
         question=question,
         answer=answer,
-        id=str(cells.get("id") or number).strip(),
+        id=str(cells.get("id") or place).strip(),
         kind=str(cells.get("kind") or "").strip().lower(),
         language=str(cells.get("language") or "").strip().lower(),
         distractors=distractors,
         notes=notes,
     )
+
+
+def _holds(needle: str, answer: str) -> bool:
+    """True if the answer stands in the needle, a number in any written form."""
+    return contains(needle, (answer,)) or (parse_number(answer) is not None and number(needle, (answer,)))
 
 
 def _text(cells: Mapping[str, Any], name: str, where: str) -> str:

@@ -15,7 +15,7 @@ from longreach.harness.errors import ConfigError
 from longreach.harness.lengths import format_length
 from longreach.harness.record import COUNTED, FINAL
 from longreach.harness.running.conduct import Cell, Conductor
-from longreach.harness.running.forecast import program_warnings
+from longreach.harness.running.forecast import needle_warnings
 from longreach.harness.running.options import Options
 from longreach.harness.running.plan import Item
 from longreach.harness.running.progress import Progress
@@ -76,7 +76,7 @@ class Finder(Conductor):
         """The lengths of a scan are fixed before its first sample, whatever window shows up later."""
 
     def _warnings(self) -> Iterable[str]:
-        return program_warnings(self.prepared.plan, self.prepared.model)
+        return needle_warnings(self.prepared.plan, self.prepared.model)
 
     def _missing(self) -> tuple[Cell, ...]:
         """Lengths at which a scan stopped without a decision, or that the model does not take."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from longreach.harness.lengths import format_length
 from longreach.harness.model import Price
 from longreach.harness.running.budget import cost_usd
-from longreach.harness.running.forecast import program_warnings
+from longreach.harness.running.forecast import needle_warnings
 from longreach.harness.running.scan_plan import CAP, FindPlan
 from longreach.harness.stats.cache_mode import CALIBRATION, TYPICAL_ICC, saving_sentence
 from longreach.harness.stats.scan_cost import assumed_curves, expected_cost
@@ -28,7 +28,7 @@ def find_forecast(found: FindPlan) -> Iterator[str]:
         yield from _hunt_lines(hunt, found)
     for cell in prepared.plan.infeasible:
         yield f"left out: {cell.task} at {format_length(cell.length)}: {cell.reason}"
-    yield from program_warnings(prepared.plan, prepared.model)
+    yield from needle_warnings(prepared.plan, prepared.model)
     yield "Tokens: prompt and answer, mean of simulated searches, and the range of the middle 80%."
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from longreach.harness.lengths import format_length, format_threshold
 from longreach.harness.model import Model
+from longreach.harness.needle_file import read_needles
 from longreach.harness.record import FINAL, Record
 from longreach.harness.running.budget import cost_usd
 from longreach.harness.running.grading import Judge
@@ -13,6 +14,9 @@ from longreach.harness.running.prepare import Prepared
 from longreach.harness.running.store import CONFIG, read_config, read_records
 from longreach.harness.stats.intervals import min_n, wilson
 from longreach.harness.task import THRESHOLDS
+
+NOTES_SHOWN = 3
+"""Of a needle file."""
 
 
 def forecast_lines(prepared: Prepared) -> Iterator[str]:
@@ -33,7 +37,7 @@ def forecast_lines(prepared: Prepared) -> Iterator[str]:
     for cell in prepared.plan.infeasible:
         yield f"left out: {cell.task} at {format_length(cell.length)}: {cell.reason}"
     yield from promises(prepared.plan)
-    yield from program_warnings(prepared.plan, prepared.model)
+    yield from needle_warnings(prepared.plan, prepared.model)
 
 
 def _on_top(prepared: Prepared, todo: Sequence[Item]) -> Iterator[str]:
@@ -122,8 +126,8 @@ def promises(plan: Plan) -> Iterator[str]:
 
 
 def warnings(plan: Plan, model: Model) -> Iterator[str]:
-    """The same in one line per headline, for the start of a run, and what the model cannot do by its nature."""
-    yield from program_warnings(plan, model)
+    """The same in one line per headline, for the start of a run, and what is to be said of the user's needles."""
+    yield from needle_warnings(plan, model)
     for capability in plan.headline:
         threshold = THRESHOLDS[capability]
         small = {length: n for length, n in sizes(plan, capability).items() if wilson(n, n).low <= threshold}
@@ -135,9 +139,19 @@ def warnings(plan: Plan, model: Model) -> Iterator[str]:
             )
 
 
-def program_warnings(plan: Plan, model: Model) -> Iterator[str]:
-    """What a program that reads prompts cannot answer."""
-    own = [label for label, task in plan.tasks.items() if isinstance(task.params.get("needles"), str)]
+def needle_warnings(plan: Plan, model: Model) -> Iterator[str]:
+    """What is odd in the user's needle files, and that a program that reads prompts cannot answer them."""
+    own = {
+        label: spec
+        for label, task in plan.tasks.items()
+        if isinstance(spec := task.params.get("needles"), str) and spec
+    }
+    for spec in sorted(set(own.values())):
+        notes = list(dict.fromkeys(note for row in read_needles(spec) for note in row.notes))
+        if notes:
+            more = f"; and {len(notes) - NOTES_SHOWN} more" if len(notes) > NOTES_SHOWN else ""
+            file = spec.removeprefix("file:").rpartition("#")[0]
+            yield f"warning: needle file {file}: {'; '.join(notes[:NOTES_SHOWN])}{more}"
     if own and model.facts.get("kind") == "program":
         yield (
             f"warning: {model.name} is a program that knows the built-in questions only; it cannot answer those of your "

@@ -33,6 +33,13 @@ def test_a_range_reaches_from_cached_to_uncached(told: Any) -> None:
     assert any(line.startswith("USD: from all prompt tokens cached") for line in lines)
 
 
+def test_needles_without_their_answer_are_told_and_do_not_stop_a_plan(told: Any, tmp_path: Path) -> None:
+    path = tmp_path / "n.csv"
+    path.write_text("needle,question,answer\nThe code is 12.,What is the code?,99\nThe cook is Ada.,Who cooks?,Ada\n")
+    lines = told(needles=str(path))
+    assert f"warning: needle file {path}: no accepted answer stands in needle 1: it has to be inferred" in lines
+
+
 def test_nothing_is_cached_in_a_cold_run(told: Any) -> None:
     lines = told(cold=True)
     assert "0.0810 - 0.0858" in lines[2]

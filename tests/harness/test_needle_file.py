@@ -60,6 +60,11 @@ def test_a_pinned_file_that_changes_is_refused(tmp_path: Path) -> None:
         ("n.csv", "needle,question,answer\na b,b,\n", r"n\.csv, line 2: one of the answers is empty"),
         ("n.csv", "needle,question,answer\n", "holds no needle"),
         ("n.csv", "needle,question,answer,distractors\na,b,a,A\n", r"line 2: 'a' is both an answer and a distractor"),
+        (
+            "n.csv",
+            "needle,question,answer\nThe code is 12.,What is the code 12?,99|12\n",
+            r"line 2: .* its answer '12'",
+        ),
         ("n.csv", "needle,question,answer,id\na,b,a,1\nc,d,c,1\n", "two needles have the id '1'"),
         ("n.jsonl", '{"needle": "a", "question": "b", "answer": "a"}\n{oops\n', r"n\.jsonl, line 2: not JSON"),
         (
@@ -113,6 +118,12 @@ def test_what_is_odd_but_usable_becomes_a_note() -> None:
     (row,) = parse_needles('{"needle": "a", "question": "b", "answer": "zebra", "colour": "red"}\n', Path("n.jsonl"))
     assert row.notes == ("column 'colour' is not used", "no accepted answer stands in needle 1: it has to be inferred")
     assert row.id == "1"
+
+
+def test_a_question_may_offer_its_answer_among_others_and_numbers_may_be_written_in_any_form() -> None:
+    text = "needle,question,answer,distractors\nThe cook is Ada.,Is the cook Ada or Eva?,Ada,Eva\n"
+    text += '"It holds 41,824 packets.",How many packets?,41824,\nIt is twelve.,Which one is it?,12|1,\n'
+    assert [row.notes for row in parse_needles(text, Path("n.csv"))] == [(), (), ()]
 
 
 def test_strings_that_tokenizers_take_for_control_are_spaced_apart() -> None:

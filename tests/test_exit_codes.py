@@ -158,10 +158,15 @@ def test_4_a_server_that_cuts_prompts_and_force_does_not_help(
     assert command("check", "--model", "openai:m", "--base-url", server.url, "--max-length", "8k")[0] == 4
 
 
-def start(server: Any, folder: Path) -> subprocess.Popen[bytes]:
-    """A run as a process of its own, with requests in flight."""
+def launch(server: Any, folder: Path) -> subprocess.Popen[bytes]:
+    """A run as a process of its own."""
     words = [*GRID, "400", "--model", "openai:m", "--base-url", server.url, "--out", str(folder)]
-    process = subprocess.Popen([sys.executable, "-m", "longreach", "run", *words], stderr=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-m", "longreach", "run", *words], stderr=subprocess.PIPE)
+
+
+def start(server: Any, folder: Path) -> subprocess.Popen[bytes]:
+    """The same, with requests in flight."""
+    process = launch(server, folder)
     records = folder / "records.jsonl"
     while not (records.exists() and records.stat().st_size):
         assert process.poll() is None
@@ -181,6 +186,27 @@ def test_3_a_signal_ends_a_run_that_can_be_resumed(
     n_records = (tmp_path / "a" / "records.jsonl").read_bytes().count(b"\n")
     assert n_records == server.n_requests - 3  # what was in flight was awaited; three canaries came first
     assert (tmp_path / "a" / "card.md").exists()
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_3_a_signal_during_the_canaries_says_so_and_frees_the_folder(
+    server: Any, fault_server: Any, tmp_path: Path, kind: signal.Signals
+) -> None:
+    class Silent(fault_server.Oracle):  # type: ignore[name-defined, misc]
+        async def reply(self, sent: Any) -> Any:
+            import asyncio
+
+            await asyncio.sleep(3600)
+
+    server.oracle = Silent(solve=solve)
+    process = launch(server, tmp_path / "a")
+    while not server.n_requests:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(kind)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, b"stopped before the first sample" in said) == (3, True)
+    assert not (tmp_path / "a" / "run.lock").exists()
 
 
 def test_130_a_second_ctrl_c_ends_at_once(server: Any, fault_server: Any, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ Waiting is never part of a latency: the model measures that itself, from the mom
 """
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,6 +15,10 @@ from longreach.harness.model import Model, Request, Response
 from longreach.harness.record import Attempt
 from longreach.harness.running.limiter import Limiter, Ticket
 
+TOLD_S = 5.0
+"""Waits from so many seconds on are told."""
+TOLD_EVERY_S = 10.0
+"""Seconds between two such lines: many requests may wait."""
 _OVERLOAD = {429, 503, 529}
 _LATER = {408, 425, 429, 503, 504, 529}
 """Statuses that mean by definition: not now, come back."""
@@ -70,6 +75,9 @@ class Gate:
     wait: Callable[[asyncio.Event, float], Awaitable[None]] = _wait
     limiter: Limiter | None = None
     """How fast the endpoint may be asked; None: as fast as anybody likes."""
+    say: Callable[[str], None] = lambda text: None
+    """Tells the user about long waits."""
+    _told: float = field(default=-math.inf, init=False)
     _until: float = field(default=0.0, init=False)
     answered: bool = field(default=False, init=False)
     """The endpoint has given a whole reply."""
@@ -79,6 +87,16 @@ class Gate:
     def hold(self, seconds: float) -> None:
         """Nobody sends for so long."""
         self._until = max(self._until, self.clock() + seconds)
+
+    def tell(self, error: ModelError, seconds: float, tries: int, most: int) -> None:
+        """Says why nothing comes for a while, if that is long."""
+        now = self.clock()
+        if seconds < TOLD_S or now < self._told + TOLD_EVERY_S:
+            return
+        self._told = now
+        status = f"{error.status}, {status_of(error)}" if error.status is not None else status_of(error)
+        why = "as the endpoint asks" if error.retry_after_s is not None else "before asking again"
+        self.say(f"no answer ({status}): waiting {seconds:.0f} s {why}, try {tries + 1} of {most} comes next")
 
     def is_hopeless(self, error: ModelError, delay_s: float, first_s: float) -> bool:
         """True if the endpoint has never answered and, after another `delay_s`, will have broken down for `first_s`."""
@@ -181,6 +199,7 @@ async def ask(model: Model, request: Request, *, policy: Policy, gate: Gate, rng
         delay = policy.delay_s(len(attempts), error, rng)
         if gate.is_hopeless(error, delay, policy.first_s):
             return Answer(response=None, error=error, attempts=tuple(attempts), waste=waste)
+        gate.tell(error, delay, len(attempts), policy.tries)
         if error.retry_after_s is not None:
             gate.hold(delay)  # the endpoint speaks for all its requests
             delay = 0.0

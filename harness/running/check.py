@@ -45,9 +45,14 @@ class Checker:
     """For the short canaries: the first requests that an endpoint sees."""
     admit: Callable[[int, int], bool] = lambda n_prompt, n_output: True
     """May a request of so many tokens be sent? Caps say no."""
+    say: Callable[[str], None] = lambda text: None
+    """Tells the user about long waits."""
     found: Checked = field(default_factory=Checked, init=False)
-    _gate: Gate = field(default_factory=lambda: Gate(asyncio.Event()), init=False)
+    _gate: Gate = field(init=False)
     _short: list[tuple[int, int]] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self._gate = Gate(asyncio.Event(), say=self.say)
 
     async def short(self) -> None:
         """The short canaries, each end once. Raises ModelError if the endpoint does not answer at all."""

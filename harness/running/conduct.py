@@ -23,7 +23,7 @@ from longreach.harness.running.grading import Judge
 from longreach.harness.running.lock import NAME as LOCK
 from longreach.harness.running.plan import Item, make_plan
 from longreach.harness.running.prepare import Prepared
-from longreach.harness.running.progress import Progress
+from longreach.harness.running.progress import EVERY_S, Progress
 from longreach.harness.running.resolve import plain_tokenizer
 from longreach.harness.running.sanity import ADVICE, broken_headlines, gate_of, split_at_gate
 from longreach.harness.running.scheduler import Job, Scheduler
@@ -57,20 +57,33 @@ class Conductor:
     caps: Caps
     progress: Progress
     loop: asyncio.AbstractEventLoop | None = field(default=None, init=False)
+    task: asyncio.Task[Any] | None = field(default=None, init=False)
     scheduler: Scheduler | None = field(default=None, init=False)
     interrupts: int = field(default=0, init=False)
 
     async def collect(self) -> Collected:
         """Asks what is not stored. The model is closed at the end."""
-        self.loop = asyncio.get_running_loop()
+        self.loop, self.task = asyncio.get_running_loop(), asyncio.current_task()
+        alive = asyncio.create_task(self._beat())
         try:
             old = _old_config(self.prepared.folder, self.store, self.prepared.config())
-            stopped, error = await self._ask(old)
+            with self._signals():
+                stopped, error = await self._ask(old)
+        except asyncio.CancelledError:
+            if not self.interrupts:
+                raise
+            stopped, error = "Ctrl-C", None
         finally:
+            alive.cancel()
             await self.prepared.model.close()
         missing = self._missing()
         code = 4 if error is not None else 3 if stopped or missing else 0
         return Collected(records=self.store.records, stopped=stopped, untested=missing, error=error, exit_code=code)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            self.progress.beat()
 
     async def _ask(self, old: Mapping[str, Any] | None) -> tuple[str | None, LongreachError | None]:
         """Sends what is not stored; returns why it ended early, and the error that ended it."""
@@ -132,6 +145,7 @@ class Conductor:
             temperature=prepared.settings.temperature,
             patience=Policy(),
             admit=admit,
+            say=self.progress.say,
         )
         known = old["model"]["facts"].get("check") if old is not None else None
         longest = max((item.point.length for item in self._todo()), default=0)
@@ -150,7 +164,7 @@ class Conductor:
         scheduler = self.scheduler = Scheduler(self._job(judge))
         error = None
         try:
-            with self._signals(), self.progress.shown():
+            with self.progress.shown():
                 await self._stages(scheduler, todo)
         except ModelUnusable as caught:
             error = caught
@@ -203,14 +217,19 @@ class Conductor:
         write_config(self.prepared.folder, merged(old, config) if old is not None else config)
 
     def interrupt(self) -> None:
-        """Ctrl-C: the first stops sending and awaits what is in flight, the second ends the process."""
+        """Ctrl-C: the first stops sending and awaits what is in flight (canaries are given up), the second ends the process."""
         self.interrupts += 1
         if self.interrupts > 1:
             (self.prepared.folder / LOCK).unlink(missing_ok=True)
             os._exit(130)  # what was acknowledged is on disk
         if self.scheduler is not None:
             self.scheduler.halt("Ctrl-C")
-        self.progress.say("stopping: waiting for the answers in flight (Ctrl-C again ends at once); repeat to resume")
+            self.progress.say(
+                "stopping: waiting for the answers in flight (Ctrl-C again ends at once); repeat to resume"
+            )
+        elif self.task is not None:
+            self.task.cancel()
+            self.progress.say("stopped before the first sample; repeat to go on")
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

@@ -10,6 +10,8 @@ from longreach.harness.record import COUNTED, Record
 
 EVERY_S = 10.0
 """Seconds between plain lines."""
+QUIET_S = 30.0
+"""Seconds without any line after which there is one although nothing is new."""
 
 
 class Progress:
@@ -48,8 +50,12 @@ class Progress:
         if self._update is not None:
             self._update(self.line())
         elif self._clock() - self._said >= EVERY_S:
-            self._said = self._clock()
             self.say(self.line())
+
+    def beat(self) -> None:
+        """Called from time to time: says that the run is alive where it has been quiet for long."""
+        if self._update is None and self._clock() - self._said >= QUIET_S:
+            self.say(self.line() if self._total else "waiting for the endpoint's first answers")
 
     def line(self) -> str:
         """The state in one line."""
@@ -68,6 +74,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """One plain line."""
+        self._said = self._clock()
         self._stream.write(f"longreach: {text}\n")
         self._stream.flush()
 

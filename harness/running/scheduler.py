@@ -106,8 +106,8 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         job = self.job
-        self._gate = Gate(self.stop, limiter=Limiter(most=job.concurrency))
-        self._judge_gate = Gate(self.stop)
+        self._gate = Gate(self.stop, limiter=Limiter(most=job.concurrency), say=job.progress.say)
+        self._judge_gate = Gate(self.stop, say=job.progress.say)
         self._guard = TruncationGuard(
             knows_template=job.tokenizer.knows_template, is_estimate=job.tokenizer.is_estimate
         )

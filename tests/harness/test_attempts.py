@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -42,7 +42,7 @@ class Scripted:
         """Nothing is held."""
 
 
-def asked(model: Scripted, **policy: Any) -> tuple[Answer, list[float]]:
+def asked(model: Scripted, say: Callable[[str], None] = lambda text: None, **policy: Any) -> tuple[Answer, list[float]]:
     """The answer, and the pauses on the way; the clock jumps instead of waiting."""
     pauses: list[float] = []
 
@@ -50,7 +50,7 @@ def asked(model: Scripted, **policy: Any) -> tuple[Answer, list[float]]:
         pauses.append(seconds)
 
     async def run() -> Answer:
-        gate = Gate(asyncio.Event(), clock=lambda: sum(pauses), wait=jump)
+        gate = Gate(asyncio.Event(), clock=lambda: sum(pauses), wait=jump, say=say)
         return await ask(model, REQUEST, policy=Policy(**policy), gate=gate, rng=random.Random(1))
 
     return asyncio.run(run()), pauses
@@ -68,6 +68,12 @@ def test_the_wait_that_a_server_asks_for_goes_before_our_own() -> None:
     assert 7.0 <= sum(pauses) < 7.2
     assert answer.attempts[0].status == "rate_limited"
     assert answer.attempts[1].delay_s == pytest.approx(sum(pauses), abs=1e-3)
+
+
+def test_long_waits_are_told_and_short_ones_are_not() -> None:
+    said: list[str] = []
+    asked(Scripted(BROKEN, BROKEN, RATE_LIMIT, RATE_LIMIT), said.append)
+    assert said == ["no answer (429, rate_limited): waiting 7 s as the endpoint asks, try 4 of 8 comes next"]
 
 
 def test_a_server_cannot_ask_for_more_than_the_cap() -> None:

@@ -50,6 +50,20 @@ def test_lines_come_at_most_every_ten_seconds_and_at_the_end() -> None:
     )
 
 
+def test_a_quiet_run_says_that_it_is_alive() -> None:
+    now = [0.0]
+    out = io.StringIO()
+    progress = Progress(stream=out, clock=lambda: now[0])
+    for _ in range(7):
+        now[0] += 10.0
+        progress.beat()
+    assert out.getvalue().splitlines() == ["longreach: waiting for the endpoint's first answers"] * 2
+    progress.start([1000] * 30, stored=0)
+    now[0] += 30.0
+    progress.beat()
+    assert out.getvalue().splitlines()[-1].startswith("longreach: 0/30 samples")
+
+
 def test_what_is_left_goes_by_tokens_and_not_by_samples() -> None:
     now = [0.0]
     progress = Progress(stream=io.StringIO(), clock=lambda: now[0])

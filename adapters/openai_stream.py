@@ -179,6 +179,10 @@ class Collector:
         )
 
 
+MOST_COUNTED = 2**53 - 1
+"""Above it a JSON number is no longer exact, and no prompt is so long."""
+
+
 def _without_folder(name: str) -> str:
     """llama.cpp calls a model by the path of its file, which is nobody's business; a name such as org/model stays."""
     is_path = name.startswith(("/", "~", "./", "../", "\\\\")) or (name[1:2] == ":" and name[2:3] in ("\\", "/"))
@@ -199,7 +203,7 @@ def _parts(content: object) -> tuple[str, str]:
 
 
 def _count(usage: Mapping[str, Any], name: str, within: str | None = None) -> int | None:
-    """A number of tokens; None (unknown) is not 0."""
+    """A number of tokens; None (unknown) is not 0, and a server's -1 or 10**30 is unknown too."""
     inner = usage.get(within) if within is not None else usage
     value = inner.get(name) if isinstance(inner, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNTED else None

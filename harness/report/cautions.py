@@ -31,6 +31,7 @@ def warnings(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
         *_units(estimates),
         *_tokenizer(config),
         *_window(estimates, config),
+        *_overcounts(estimates),
         *_prompts(estimates),
     ]
 
@@ -164,6 +165,17 @@ def _window(estimates: Estimates, config: Mapping[str, Any]) -> list[str]:
     beyond = tested_text([length for length in lengths if length > native])
     text = f"{beyond}: above the native window of {native:,} tokens, and no RoPE or YaRN scaling is known"
     return [f"{text}; the engine may run unscaled."]
+
+
+def _overcounts(estimates: Estimates) -> list[str]:
+    if not estimates.overcounts:
+        return []
+    ours, theirs = estimates.overcounts[0]
+    n = len(estimates.overcounts)
+    prompts = f"{n:,} {'prompt' if n == 1 else 'prompts'}, such as one of {ours:,} tokens that it counts as {theirs:,}"
+    return [
+        f"Token counts of the server cannot be right: {prompts}. Do not rely on the tokens and the cost of this run."
+    ]
 
 
 def _prompts(estimates: Estimates) -> list[str]:

@@ -43,7 +43,12 @@ def finding_lines(found: Checked) -> Iterator[str]:
     else:
         yield "warn  answers: a code in a short prompt was not found; wrong model, a base model, or a chat template?"
     yield "ok    streaming: yes" if found.streaming else "note  streaming: no; time to first token stays unknown"
-    if found.usage:
+    if found.counts_wrongly:
+        yield (
+            f"warn  usage: not to be believed; {found.template_tokens:,} tokens on top of a short message, {found.ratio} of "
+            f"its tokens to one of ours: look for a proxy that adds text or counts wrongly"
+        )
+    elif found.usage:
         yield f"ok    usage: reported; template {found.template_tokens} tokens, {found.ratio} of its tokens to one of ours"
     else:
         yield "warn  usage: not reported; tokens and cost are estimates, and only answers can show a cut"

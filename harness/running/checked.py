@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from longreach.harness.stats.usage import MOST_ADDED, MOST_RATIO
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -53,10 +55,17 @@ class Checked:
         """Longest length that was read whole, 0 if none."""
         return max((reading.length for reading in self.readings if reading.state == "read"), default=0)
 
+    @property
+    def counts_wrongly(self) -> bool:
+        """True if the counts are too many for any tokenizer and any template."""
+        return (self.ratio or 0.0) > MOST_RATIO or (self.template_tokens or 0) > MOST_ADDED
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON, without what the model says about itself."""
+        """JSON, without what the model says about itself, and without sizes that cannot be right."""
         names = ("usage", "streaming", "cached", "reasoning", "answers", "template_tokens", "ratio", "requests")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if self.counts_wrongly:
+            found |= {"template_tokens": None, "ratio": None}
         found["readings"] = [
             {name: getattr(reading, name) for name in ("length", "sent", "read", "state", "lost")}
             for reading in self.readings

@@ -22,7 +22,7 @@ from longreach.harness.stats.position import length_bias, no_bias, position_bias
 from longreach.harness.stats.scan_report import ScanReport
 from longreach.harness.stats.scans import set_aside, view_scans
 from longreach.harness.stats.summaries import RelativeLength, RulerSummary, relative_lengths, ruler_summary
-from longreach.harness.stats.usage import cost, latency
+from longreach.harness.stats.usage import cost, latency, overcounts
 from longreach.harness.stats.verdict import OtherRules, effective, headline_tasks, not_measured, other_rules
 from longreach.harness.stats.zones import Zone, dead_zones
 from longreach.harness.task import THRESHOLDS
@@ -64,6 +64,8 @@ class Estimates:
     recycled: Mapping[int, tuple[int, int]]
     notes: Sequence[tuple[str, int]]
     too_large: Mapping[int, int]
+    overcounts: tuple[tuple[int, int], ...]
+    """Prompt tokens by our count and by the server's, where the server's cannot be right."""
     reported: Sequence[Record]
     """Means that a vendor or another tool reported, without samples; nothing else uses them."""
     origins: Mapping[str, int]
@@ -176,6 +178,7 @@ def estimate(records: Sequence[Record], config: Mapping[str, Any]) -> Estimates:
         recycled=recycled_shares(states),
         notes=prompt_notes(states),
         too_large=too_large(states),
+        overcounts=overcounts(asked),
         reported=reported,
         origins=dict(sorted(Counter(record.origin for record in states).items())),
         tokenizers=dict(sorted(Counter(record.tokenizer for record in states).items())),

@@ -10,6 +10,21 @@ from longreach.harness.record import Record
 TEMPLATE_TOKENS = 64
 """Cached tokens up to which a prompt counts as cold: chat templates alone share that many."""
 
+MOST_RATIO, MOST_ADDED = 8, 1_000
+"""A model of bytes counts five or six tokens to one of another tokenizer's, and a server may add a text of its own."""
+
+
+def is_overcount(ours: int, theirs: int) -> bool:
+    """True if no tokenizer and no template explains the server's count of a prompt by ours."""
+    return theirs > MOST_RATIO * ours + MOST_ADDED
+
+
+def overcounts(records: Sequence[Record]) -> tuple[tuple[int, int], ...]:
+    """Tokens by our count and by the server's, of the samples where those cannot be of one prompt; the worst first."""
+    pairs = [(record.n_tokens, record.n_prompt_tokens) for record in records]
+    known = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
+    return tuple(sorted((pair for pair in known if is_overcount(*pair)), key=lambda pair: -pair[1]))
+
 
 def quantile(values: Sequence[float], share: float) -> float | None:
     """Nearest-rank quantile; None of nothing."""

@@ -46,6 +46,18 @@ def test_content_in_parts_is_joined_and_its_thinking_set_apart() -> None:
     assert (response.text, response.reasoning) == ("48", "hm")
 
 
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [(981, 981), (0, 0), (2**53 - 1, 2**53 - 1), (2**53, None), (10**30, None), (-1, None), (True, None)],
+)
+def test_a_count_that_no_prompt_can_have_is_unknown(told: int, known: int | None) -> None:
+    reply = Collector()
+    usage = {"prompt_tokens": told, "completion_tokens": told}
+    reply.feed({"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}], "usage": usage}, 1.0)
+    response = reply.response(1.0, streamed=False, adapted={})
+    assert (response.n_prompt_tokens, response.n_output_tokens) == (known, known)
+
+
 def test_only_the_first_choice_is_read() -> None:
     reply = Collector()
     reply.feed({"choices": [{"index": 1, "delta": {"content": "no"}}]}, 1.0)

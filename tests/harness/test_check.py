@@ -72,6 +72,25 @@ def test_a_good_endpoint_passes(server: Any, oracle: Oracle, capsys: pytest.Capt
     assert "bad" not in told
 
 
+@pytest.mark.parametrize(
+    ("count", "told"), [(lambda n: n + 5000, "5,012 tokens on top"), (lambda n: 40 * n, "40.0 of its tokens")]
+)
+def test_counts_that_cannot_be_right_are_no_template(
+    server: Any, oracle: Oracle, capsys: pytest.CaptureFixture[str], count: Callable[[int], int], told: str
+) -> None:
+    """A tokenizer may count three tokens to one of ours; neither 40 nor a template of thousands is one."""
+    good = oracle()
+    true_count = good.count
+    for rule, is_believed in ((count, False), (lambda n: 3 * n, True)):
+        good.count = lambda text, rule=rule: rule(true_count(text))
+        code, out = check(server, capsys, "--max-length", "1k")
+        assert (code, "usage: reported; template" in out) == (0, is_believed)
+        assert is_believed or "usage: not to be believed; " in out and told in out
+        _, out = check(server, capsys, "--max-length", "1k", "--json")
+        found = json.loads(out)
+        assert (found["template_tokens"] is None, found["ratio"] is None) == (not is_believed, not is_believed)
+
+
 def test_a_cut_is_found_by_the_count_with_the_end_that_is_lost(
     server: Any, oracle: Oracle, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,10 @@
 """A server that reads less than was sent is found out, and an honest one is not accused."""
 
+from typing import Any
+
 import pytest
 
+from longreach.harness.report.card import make_card
 from longreach.harness.running.truncation import TruncationGuard
 
 
@@ -66,3 +69,11 @@ def test_tasks_are_learnt_apart() -> None:
     found = guard(estimate=True)
     assert found.check("prose", length=4096, ours=4000, server=5200) is None
     assert found.check("digits", length=4096, ours=4000, server=4000) is None
+
+
+@pytest.mark.parametrize(("server", "is_told"), [(3000, False), (8848, False), (8849, True), (50_000_000, True)])
+def test_a_count_that_is_far_too_high_is_told_on_the_card(make: Any, server: int, is_told: bool) -> None:
+    """981 tokens: 8 times as many and 1,000 more are what tokenizers and templates may do."""
+    records = make.row("niah.single", {1024: 1}, 2, n_tokens=981, n_prompt_tokens=server)
+    text = make_card(records, make.config(records)).to_markdown()
+    assert ("Token counts of the server cannot be right: 2 prompts, such as one of 981 tokens" in text) == is_told
